@@ -37,7 +37,7 @@ struct value {
     struct graph *graph;
     int id;      /* counts from 0 in the order of creation; index into graph->values */
     char *name;  /* from the file, or NULL; value_name() always has one */
-    char *label; /* value_name() where there is no name */
+    char *label; /* the text of value_name() for a value without a name */
     enum value_kind kind;
     bool removed;
     struct node *producer; /* of a VALUE_RESULT, otherwise NULL */
@@ -48,21 +48,21 @@ struct value {
     struct tensor *constant; /* contents if known: of a VALUE_CONSTANT, or folded; otherwise NULL */
     struct use *uses;
     int use_count, use_capacity;
-    /* Of a view: the value whose elements it shows, and how; NULL otherwise. The base is no view, except while
-     * the graph is unresolved and the views between do not compose. */
+    /* For a view: the value whose elements it shows, and how; NULL otherwise. The base is no view, except while the
+     * graph is unresolved and the views between do not compose. */
     struct value *base;
     struct view *view;
     bool
         has_strides; /* of a view: shape.stride holds in the base's memory; false: only a copy can read it */
 };
 
-/* How a node stores an output, where not packed in the inferred type. */
+/* How a node stores an output that is not packed in the inferred type. */
 struct storage {
     enum element_type type; /* ELEMENT_NONE: as inferred */
     bool has_order;
     int rank;                  /* entries of order */
     int order[SHAPE_MAX_RANK]; /* as in shape_set_ordered() */
-    /* chosen by graph_resolve(), which drops and chooses again */
+    /* graph_resolve() chose the type or the order; its next call chooses again */
     bool has_automatic_type, has_automatic_order;
 };
 
@@ -70,7 +70,7 @@ struct node {
     struct graph *graph;
     int id;      /* counts from 0 in the order of creation; index into graph->nodes */
     char *name;  /* from the file, or NULL; node_name() always has one */
-    char *label; /* node_name() where there is no name */
+    char *label; /* the text of node_name() for a node without a name */
     const struct op *op;
     struct attributes *attributes; /* or NULL */
     struct value **inputs;         /* NULL: omitted */
@@ -83,7 +83,7 @@ struct node {
     uint64_t order;               /* grows along the list */
     bool removed;
     bool pending;      /* its outputs' shapes must be computed again */
-    bool is_automatic; /* a copy that graph_resolve() added, drops and adds again */
+    bool is_automatic; /* a copy that graph_resolve() added; the next edit removes it */
     bool has_no_shape; /* its last inference failed, or an input has no shape */
     uint64_t mark;     /* private: of the last walk that saw it */
     GError *error;     /* why its last inference failed, or NULL */
@@ -118,16 +118,16 @@ struct graph *graph_new(const char *name); /* name may be NULL */
 void graph_free(struct graph *graph);      /* NULL is allowed */
 typedef struct graph Graph;                /* for g_autoptr(Graph) */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Graph, graph_free)
-/* A graph of its own with the same nodes in the same order, values, stores and shapes, without what was removed. Constants
- * are shared. *node_map and *value_map, if not NULL, are set to arrays from the original's ids to the copy's struct node
- * and struct value (NULL for removed ones). */
+/* Returns a new graph with the same nodes in the same order, values, stores and shapes, without removed ones. Constants
+ * are shared. *node_map and *value_map, if not NULL, are set to arrays from the original's ids to the copy's struct
+ * node and struct value (NULL for removed ones). */
 struct graph *graph_copy(const struct graph *graph, GPtrArray **node_map, GPtrArray **value_map);
 
-/* An input of the graph. shape may be NULL or unknown: nodes that depend on it then have no shape. */
+/* Adds an input of the graph. shape may be NULL or unknown: nodes that depend on it then have no shape. */
 struct value *graph_add_input(struct graph *graph, const char *name, const struct shape *shape);
-/* A constant. Takes a reference of tensor. */
+/* Adds a constant. Takes a reference of tensor. */
 struct value *graph_add_constant(struct graph *graph, const char *name, struct tensor *tensor);
-/* A value whose producer comes later; it is given to graph_add() in outputs. */
+/* Adds a value whose producer comes later: graph_add() gets the value in `outputs`. */
 struct value *graph_declare_value(struct graph *graph, const char *name);
 /* Makes the value the graph's next output, under the name that the value has now. */
 void graph_add_output(struct graph *graph, struct value *value);
@@ -143,8 +143,8 @@ struct node_spec {
     int output_count; /* 0 means 1 */
     /* NULL, or for each output a value that graph_declare_value() made; NULL entries get new values */
     struct value *const *outputs;
-    /* In front of this node in the topological order; NULL: at the end. It is moved if its inputs or users ask for
-     * it. */
+    /* The new node's place in the topological order is in front of this node, or at the end with NULL. It moves from
+     * there if its inputs or users require it. */
     struct node *before;
 };
 
@@ -164,11 +164,11 @@ struct value *graph_cast(struct value *value, enum element_type type);
 struct value *graph_broadcast(struct value *value, int rank, const int64_t *dims);
 struct value *graph_reshape(struct value *value, int rank, const int64_t *dims);
 
-/* ---- Edits. Each marks what depends on it as pending, and fails without a change. The first edit of a resolved graph
- * also takes back what graph_resolve() decided: automatic copies are removed, their users use again what was copied. A
- * pass that looks before it edits calls graph_begin_edit() first. */
+/* ---- Edits. Each marks what depends on it as pending. An edit that fails changes nothing. The first edit of a
+ * resolved graph also takes back what graph_resolve() decided: automatic copies are removed, their users use again what
+ * was copied. A pass that looks before it edits calls graph_begin_edit() first. */
 
-/* Edits between the two count as one for an eager graph. They nest. */
+/* Edits between the two calls count as one for an eager graph. Such pairs may nest. */
 void graph_begin_edit(struct graph *graph);
 void graph_end_edit(struct graph *graph);
 
@@ -187,13 +187,13 @@ bool graph_replace_node(struct node *old, struct node *new_node, GError **error)
 bool graph_set_op(struct node *node, const struct op *op, struct attributes *attributes,
                   GError **error);
 void graph_set_attributes(struct node *node, struct attributes *attributes);
-/* Another shape of a graph input: another batch, another type, other strides. */
+/* Gives a graph input another shape: another batch, another type, other strides. */
 void graph_set_input_shape(struct value *input, const struct shape *shape);
-/* Another tensor for a constant, of any shape. */
+/* Gives a constant another tensor, of any shape. */
 void graph_set_constant(struct value *constant, struct tensor *tensor);
-/* How the node stores an output: a type (ELEMENT_NONE: as inferred) and a memory order of its axes (NULL: as inferred).
- * Views on top of it keep their meaning, by dimension. Refused with NETWORK_ERROR_INVALID if the operator's row
- * does not write so. An order for another rank than the output's makes its inference fail. */
+/* Sets how the node stores an output: a type (ELEMENT_NONE: as inferred) and a memory order of its axes (NULL: as
+ * inferred). Views on top of it keep their meaning, by dimension. NETWORK_ERROR_INVALID if the operator's row says that
+ * it cannot write so. An order for another rank than the output's makes its inference fail. */
 bool graph_set_store(struct node *node, int output, enum element_type type, const int *order,
                      int rank, GError **error);
 /* Removes a node whose outputs have no users. NETWORK_ERROR_INVALID names a user. */
@@ -250,9 +250,9 @@ struct value *graph_find_value(const struct graph *graph,
                                const char *name); /* by the file's name; O(n) */
 struct node *graph_find_node(const struct graph *graph, const char *name);
 
-/* The value behind views and automatic copies, and in *view (may be NULL) how `value` shows it. For a value that is no
- * view: itself and the identity. Works between edits too, on shapes as they were last computed, and stops at views
- * that are pending. */
+/* Returns the value behind views and automatic copies, and sets *view (may be NULL) to how `value` shows it. For a
+ * value that is no view: itself and the identity. Works between edits too, on shapes as they were last computed, and
+ * stops at views that are pending. */
 struct value *value_base(struct value *value, struct view *view);
 
 /* Where the elements of a value really are. The graph must be resolved. */

@@ -25,8 +25,8 @@ struct op_call {
     int output_count;
 };
 
-/* The strides and types that an operator reads and writes without an instruction in between. Packed tensors of the inferred type need no
- * flag. */
+/* The strides and types that an operator reads and writes without an instruction in between. Packed tensors of the
+ * inferred type need no flag. */
 enum op_absorbs {
     OP_READS_ORDER = 1 << 0,     /* any order of axes in memory, dense */
     OP_READS_GAPS = 1 << 1,      /* any strides other than 0 */
@@ -59,7 +59,8 @@ struct op {
 
     /* NULL, or the operator moves no element: its only output that has users is input 0 seen through a view. Applies its
      * own step to *view (view_transpose(view, …), …), which arrives as the view that input 0 already is. Returns what
-     * the step returns: false if the two do not compose. `output` is what infer() said. */
+     * the step returns: false if the two do not compose. `output` is the shape that infer()
+     * gave. */
     bool (*view)(const struct op_call *call, const struct shape *output, struct view *view);
 
     /* NULL, or the exact answer for an input, in the place of the OP_READS flags: whether the operator reads input
@@ -73,13 +74,13 @@ bool op_reads(const struct op_call *call, int input, const struct shape *stored)
 
 /* ---- Rows of the core. */
 
-extern const struct op op_copy;      /* moves elements into a packed tensor: what nobody absorbed */
+extern const struct op op_copy;      /* packs the elements of a view that no operator absorbs */
 extern const struct op op_transpose; /* "perm" (ints) */
 extern const struct op op_cast;      /* "to" (int: enum element_type) */
 extern const struct op op_broadcast; /* "dims" (ints) */
 extern const struct op op_reshape;   /* "dims" (ints), one of which may be -1 */
-/* An operator that nobody knows: "op" (string) is its name, "reason" (string, optional) says more. Its inference fails
- * with NETWORK_ERROR_UNSUPPORTED; nodes that do not depend on it resolve. Any number of inputs and outputs. */
+/* An operator without a row: "op" (string) is its name, "reason" (string, optional) says more. Its inference fails with
+ * NETWORK_ERROR_UNSUPPORTED; nodes that do not depend on it resolve. Any number of inputs and outputs. */
 extern const struct op op_unknown;
 
 /* For rows of other tables. */

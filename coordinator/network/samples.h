@@ -37,7 +37,7 @@ struct samples_distance {
     double max_error,
         mean_error; /* of a difference, divided by the largest absolute value of `right` */
     double cosine;  /* 1 for arrays of zeros */
-    double top1;    /* the share of rows whose largest elements have one place in both */
+    double top1;    /* the share of rows whose largest element has the same index in both arrays */
     bool is_finite; /* no element of `got` is a NaN or infinite where `right` is finite */
 };
 /* rows: both arrays have so many equal parts, each of one image. */

@@ -92,7 +92,7 @@ int64_t shape_bytes(const struct shape *shape); /* elements x bytes of an elemen
 /* Elements from the first to the last one in memory, both included: what must be allocated. 0 if empty. */
 int64_t shape_span(const struct shape *shape);
 
-/* Dimensions and strides of `like`, another type. */
+/* Sets a shape with the dimensions and strides of `like` and this type. */
 void shape_set_like(struct shape *shape, enum element_type type, const struct shape *like);
 /* Sets the packed shape, or the one with the memory order of `like` if `like` is dense and has the same dimensions:
  * what an elementwise operator writes. */

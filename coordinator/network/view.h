@@ -27,7 +27,7 @@ struct view {
     struct view_atom atoms[SHAPE_MAX_RANK]; /* axis after axis */
 };
 
-/* The base itself. `base` is known. */
+/* Sets the view that shows a base of this known shape as it is. */
 void view_identity(struct view *view, const struct shape *base);
 bool view_is_identity(const struct view *view, const struct shape *base);
 bool view_equal(const struct view *a, const struct view *b);

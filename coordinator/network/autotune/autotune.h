@@ -1,6 +1,6 @@
 /*
- * Tries the combinations of a network's global knobs: plans each, tunes its problems, runs its pipeline, and keeps what came
- * of it in a file. A combination that cannot win any more is not tuned: its bound is at least the best pipeline.
+ * Tries the combinations of a network's global knobs: plans each, tunes its problems, runs its pipeline, and keeps the
+ * results in a file. A combination whose bound is at least the time of the best pipeline cannot win and is not tuned.
  */
 #ifndef COORDINATOR_NETWORK_AUTOTUNE_AUTOTUNE_H
 #define COORDINATOR_NETWORK_AUTOTUNE_AUTOTUNE_H
@@ -38,15 +38,15 @@ void autotune_clear(struct autotune *tune);
 /* Does all combinations that are not done. */
 enum autotune_end autotune_run(struct autotune *tune, GError **error);
 
-/* Whether each pin fits a step of one of the plans (GPtrArray of struct network_plan). COORDINATOR_ERROR_USAGE names the
- * first that fits none. */
+/* Whether each pin fits a step of one of the plans (GPtrArray of struct network_plan). COORDINATOR_ERROR_USAGE names
+ * the first pin that fits no step. */
 bool pins_check(const GArray *pins, const GPtrArray *plans, const struct target *target,
                 GError **error);
 
 /*
  * The least that the plan's pipeline can take in ms, as far as is known: the products of its convolutions at the target's
- * peak, one product for each output element and input channel. Nothing else counts: an earlier step may have left
- * operands in the caches, and other operators may be memory-bound or not.
+ * peak, one product for each output element and input channel. The bound leaves out reading and writing, since an
+ * earlier step may have left operands in the caches, and all other operators.
  */
 double plan_bound_ms(const struct network_plan *plan, const struct target *target);
 

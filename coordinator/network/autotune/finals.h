@@ -14,13 +14,13 @@
 #define FINALISTS_MAX   4
 
 /*
- * Runs it, if it was not run for the same combinations before, and changes their steps, times and places in the file.
- * A pipeline that cannot be run again keeps its first time, with a word about it. *caught: the signal that ended it,
- * or 0. False with an error if a combination cannot be planned.
+ * Runs the finals, unless the file has them for the same combinations, and changes the combinations' steps, times and
+ * places in the file. A pipeline that cannot be run again keeps its first time, with a notice on standard error.
+ * *caught: the signal that ended it, or 0. False with an error if a combination cannot be planned.
  */
 bool finals_run(struct autotune *tune, int *caught, GError **error);
 
-/* Forgets what an earlier call found: other combinations are measured now. */
+/* Removes the results of earlier finals: the measured combinations have changed. */
 void finals_forget(struct tuned_file *file);
 
 #endif

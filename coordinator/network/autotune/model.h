@@ -17,7 +17,7 @@ struct model_wish {
     char *const *inputs; /* files of samples, one for each input; NULL: random ones */
     char *const
         *calibrate; /* files of samples for INT8, each of one run or several; NULL: the inputs */
-    bool calibrates_randomly;     /* random numbers in the place of the inputs */
+    bool calibrates_randomly;     /* calibrates with random numbers instead of the inputs */
     enum calibration calibration; /* how INT8's scales follow from the samples */
     bool per_tensor;              /* one scale for a whole filter, not one for each channel */
     uint64_t seed;                /* of weights that the model lacks, and of random inputs */
@@ -30,13 +30,13 @@ struct model {
     OnnxFile *file;
     struct graph *graph; /* as the file says it */
     int64_t batch;
-    char **dim_words; /* what the names of options.dims point into */
+    char **dim_words; /* the texts that the names of options.dims point into */
     struct onnx_options options;
     float *inputs; /* the samples of all inputs, as a plan's are */
     int64_t input_count;
     float *samples; /* to calibrate with: sample_count runs */
     int sample_count;
-    struct calibrated_networks calibrated; /* what was calibrated for earlier combinations */
+    struct calibrated_networks calibrated; /* the INT8 networks of earlier combinations */
     float *reference; /* the outputs in FP32 on the host; NULL until model_reference() */
     int64_t reference_count;
 };
@@ -46,8 +46,8 @@ struct model {
 bool model_open(struct model *model, const struct model_wish *wish, GError **error);
 void model_clear(struct model *model);
 
-/* How INT8 is calibrated, in the words of --calibration and the scope of filters' scales: "min_max, channel". Free with
- * g_free(). The other direction sets the wish; false for other texts. */
+/* Returns how INT8 is calibrated, in the words of --calibration and the scope of filters' scales: "min_max, channel".
+ * Free with g_free(). model_calibration_parse() sets the wish from such a text, and returns false for other texts. */
 char *model_calibration(const struct model *model);
 bool model_calibration_parse(const char *text, struct model_wish *wish);
 

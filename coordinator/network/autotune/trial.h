@@ -14,9 +14,9 @@ struct tuned_words {
 };
 void tuned_words_clear(struct tuned_words *words);
 
-/* Takes from a file of autotune what its plans depend on: the sizes of open dimensions, if the wish has none, how INT8 was
- * calibrated, and with which samples: the user's files, or the inputs of the file, or random ones. Clear *words after the
- * last use of the wish, and after failure, too. */
+/* Sets the wish to all that the plans of a tuned file depend on: the sizes of open dimensions, if the wish has none,
+ * how INT8 was calibrated, and with which samples: the user's files, or the inputs of the file, or random ones. Clear
+ * *words after the last use of the wish, and after failure, too. */
 bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish,
                      struct tuned_words *words, GError **error);
 
@@ -24,7 +24,8 @@ bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish,
 typedef struct choice *(*trial_chooser)(const struct plan_step *step, int index, void *data,
                                         GError **error);
 
-/* The choice that a file has for a step with this problem; NULL with an error if it does not fit the problem. */
+/* Returns the choice that a tuned file has for a step with this problem; NULL with an error if it does not fit the
+ * problem. */
 struct choice *trial_choice(const struct tuned_step *tuned, const struct problem *problem,
                             const struct target *target, GError **error);
 
@@ -34,8 +35,8 @@ struct trial {
     const struct network_plan *plan;
     struct choice **choices; /* for each step; owned */
     double sample_seconds;
-    /* What trials_run() measured: the times in ms of one run in each turn, and those of each step, turn by turn. 0 turns
-     * where it took none. Owned. */
+    /* The measurements of trials_run(): the times in ms of one run in each turn, and those of each step, turn by turn.
+     * turns is 0 if it took no turns. Owned. */
     int turns;
     double *turns_ms, *step_turns_ms; /* step_turns_ms[step * turns + turn] */
 };
@@ -46,9 +47,9 @@ bool trial_init(struct trial *trial, struct model *model, const struct target *t
 void trial_clear(struct trial *trial);
 
 /*
- * Runs it and fills everything but the knobs and bound_ms of *combination: state (measured or wrong, with the reason),
- * times, memory, accuracy and steps. *outputs, if not NULL, gets the outputs; free with g_free(). False with an error
- * if it cannot be run; *caught is the signal that ended it, or 0.
+ * Runs the trial and fills everything but the knobs and bound_ms of *combination: state (measured or wrong, with the
+ * reason), times, memory, accuracy and steps. *outputs, if not NULL, gets the outputs; free with g_free(). False with
+ * an error if it cannot be run; *caught is the signal that ended it, or 0.
  */
 bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
                int64_t *output_count, int *caught, GError **error);

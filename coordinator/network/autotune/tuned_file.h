@@ -41,8 +41,8 @@ struct tuned_combination {
     /* The pipeline as one: its quickest form, and by single launches; 0 if it did not run. */
     double pipeline_ms, pipeline_min_ms, pipeline_spread, launches_ms, host_ms;
     gint64 readings;
-    /* Measured again, in turns with the other quickest ones: the pipeline's time; how many times as long it takes as
-     * the winner in the same turn, with the 95 % interval; the number of turns. 0 where it was not. */
+    /* The finals, in turns with the other quickest combinations: the pipeline's time; its ratio to the winner's time in
+     * the same turn, with the 95 % interval; the number of turns. All 0 for a combination that did not take part. */
     double final_ms, final_ratio, final_low, final_high;
     gint64 final_turns;
     gboolean graph; /* pipeline_ms is that of one graph launch */

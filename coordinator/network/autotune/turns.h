@@ -10,7 +10,7 @@
 
 #define TURNS_RATIO_TEXT 64
 
-/* How many times as long one takes as another. */
+/* The time of one pipeline divided by that of another. */
 struct turns_ratio {
     int turns;        /* 0: they took no turns, and all is 0 */
     double median;    /* of the ratios of the turns */

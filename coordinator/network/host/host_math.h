@@ -32,7 +32,7 @@ enum host_pool { HOST_POOL_MAX, HOST_POOL_AVERAGE, HOST_POOL_AVERAGE_ALL };
 void host_pool(const struct host_window *window, enum host_pool kind, bool clips, const double *x,
                double *y, int threads);
 
-/* Over the middle of [outer, axis, inner]. */
+/* The softmax, or with is_log its logarithm, over the middle axis of [outer, axis, inner]. */
 void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
                   double *y);
 /* ONNX's LRN over the channels of [n, c, space]. */

@@ -12,11 +12,11 @@
 /* The largest tensor whose contents are computed with its shape: shapes, indices, scales. In elements. */
 #define FOLD_ELEMENTS_MAX 16384
 
-/* Both set an error and return false: NETWORK_ERROR_INVALID for what breaks a rule of ONNX, NETWORK_ERROR_UNSUPPORTED
- * for what cannot be known from the file. */
+/* infer_invalid() is for what breaks a rule of ONNX, infer_unsupported() for what the file does not tell. Both set an
+ * error and are false. */
 void infer_set_error(GError **error, enum network_error code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
-/* Macros instead of the function's result, so that compilers know that it is false. */
+/* They are macros, so that compilers see the constant false. */
 #define infer_invalid(error, ...)                                                                  \
     (infer_set_error(error, NETWORK_ERROR_INVALID, __VA_ARGS__), false)
 #define infer_unsupported(error, ...)                                                              \
@@ -59,7 +59,7 @@ bool infer_transposed_window(const struct op_call *call, int axes, const int64_t
                              const int64_t *size, struct window *window, int64_t *out,
                              int64_t *output_padding, GError **error);
 
-/* Where the operators of convolutions have their inputs. */
+/* The indexes of a convolution's inputs. */
 struct conv_inputs {
     int x, w, bias; /* bias: -1 for none */
     bool is_transposed;
@@ -69,7 +69,7 @@ struct conv_inputs {
 bool infer_conv_inputs(const struct op *op, const struct attributes *attributes,
                        struct conv_inputs *inputs);
 
-/* The inference of rows, by the shape of what they give. */
+/* The functions `infer` (op.h) of the rows. */
 #define INFER(name) bool name(const struct op_call *call, struct shape *outputs, GError **error)
 INFER(infer_conv);
 INFER(infer_pool);

@@ -34,7 +34,8 @@ struct reader {
 
 /* Adds a sentence for the user. */
 void onnx_note(struct reader *reader, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Sets EXPORT_ERROR_DAMAGED, which names the file; returns false. The second names the node too. */
+/* Sets EXPORT_ERROR_DAMAGED, which names the file; returns false. onnx_fail_node() names the node
+ * too. */
 bool onnx_fail(const struct reader *reader, GError **error, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 bool onnx_fail_node(const struct reader *reader, const Onnx__NodeProto *node, GError **error,
@@ -50,14 +51,14 @@ const char *onnx_draft_name(const Onnx__NodeProto *node);
  * if no scope has it. */
 struct value *onnx_find_value(const struct scope *scope, const char *name);
 void onnx_name_value(const struct scope *scope, const char *name, struct value *value);
-/* A value about which nothing can be known, with the reason. */
+/* Adds a value of unknown shape and contents, with the reason. */
 struct value *onnx_add_unknown(struct reader *reader, const char *name, const char *op,
                                const char *reason);
 
 /* ---- constants: onnx_tensors.c ---- */
 
-/* Reads a tensor with its contents; large ones without if the options say so, and those that the file leaves out or
- * whose own file is missing. */
+/* Reads a tensor with its contents. Contents stay unknown if the tensor is large and the options ask for no weights, if
+ * the file leaves them out, and if their own file is missing. */
 struct tensor *onnx_read_tensor(struct reader *reader, const Onnx__TensorProto *tensor,
                                 GError **error);
 /* Adds a constant. Tensors that graphs do not have become unknown values. */
@@ -69,8 +70,9 @@ bool onnx_add_initializers(struct reader *reader, const Onnx__GraphProto *from,
 
 /* ---- inputs and their sizes: onnx_inputs.c ---- */
 
-/* Reads the shape that the model states of a value; `says`: with notes about open dimensions. Returns false if a dimension is open and nothing says its size (0 and
- * -1 are open: some exporters write them so); and with an error, if no tensor has such a shape. */
+/* Reads the shape that the model states of a value; with `says` it adds notes about open dimensions. Returns false
+ * without an error if a dimension is open and neither --dim nor the batch gives its size (some exporters write 0 or -1
+ * for open ones), and with an error if no tensor has such a shape. */
 bool onnx_read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, bool says,
                      struct shape *shape, GError **error);
 /* Adds a graph's inputs, those without a constant. */
@@ -87,7 +89,8 @@ const Onnx__AttributeProto *onnx_find_attribute(const Onnx__NodeProto *node, con
 
 /* ---- nodes: onnx_nodes.c, and onnx_functions.c for calls of functions ---- */
 
-/* Whether the node's operator is of ONNX's own domain, and whether it is this one of it. */
+/* Whether the node's operator is of ONNX's own domain, and whether it is the operator `op` of that
+ * domain. */
 bool onnx_is_own_domain(const Onnx__NodeProto *node);
 bool onnx_is_own(const Onnx__NodeProto *node, const char *op);
 /* Names a node's outputs. It is an error if the graph has a value of one of these names. */

@@ -1,7 +1,7 @@
 /*
- * Operators that one problem does: what lowering makes of ONNX's operators, what fuse.c fuses, and what the plan builder
- * turns into steps. There is a row for each kind of problem. A node has KERNEL_INPUTS inputs by role (those that it does
- * not have are NULL), one output, and attributes that struct kernel holds decoded:
+ * Kernels: operators that one problem does. Lowering makes kernels of ONNX's operators, fuse.c fuses them, and the plan
+ * builder turns them into steps. Each kind of problem has a row. A node has KERNEL_INPUTS inputs by role (those that it
+ * does not have are NULL), one output, and attributes that struct kernel holds decoded:
  *
  *   conv       x is [N, C, (D,) H, W], w [K, C/groups, (D,) H, W]. Transposed: w [C, K/groups, (D,) H, W]
  *   pool, resize  x is [N, C, (D,) H, W]; `out` is the output's size in space
@@ -35,9 +35,8 @@ struct kernel {
     int64_t fil[AXIS_COUNT]; /* pool; a convolution's is that of w */
     int64_t pad[AXIS_COUNT], stride[AXIS_COUNT], dilation[AXIS_COUNT]; /* conv, pool */
     int64_t out[AXIS_COUNT];                                           /* conv, pool, resize */
-    struct epilogue
-        epilogue; /* type and layout of the residual are not used: its value says them */
-    /* The layout that the node works in: how x and w are stored, and y. 3D: the one of the same order. */
+    struct epilogue epilogue; /* type and layout of the residual are not used: its value has them */
+    /* The layout in which x, w and y are stored. For tensors in 3D it means the 3D layout of the same order. */
     enum layout layout;
 };
 
@@ -45,7 +44,7 @@ struct kernel {
  * Operators that move elements and compute nothing. The plan builder turns them into places inside other buffers, and
  * into copies where a place is not enough.
  *   op_join   the inputs one behind the other along "axis" (int)
- *   op_part   of its input the elements "begin" + i * "step", "dims" of them along each axis (all ints)
+ *   op_part   the elements "begin" + i * "step" of its input, "dims" of them along each axis (all ints)
  *   op_border its input with "before" and "after" (ints) elements of "value" (float) around it along each axis
  */
 extern const struct op op_join, op_part, op_border;
@@ -80,10 +79,10 @@ struct value *kernel_add(struct graph *graph, const char *name, const struct ker
  * below 3 have one order. False for blocked layouts. */
 bool layout_order(enum layout layout, int rank, int order[SHAPE_MAX_RANK]);
 
-/* The problem of a kernel whose tensors lie in memory as `shapes` say, by role (X: the input, Y: the output, also where
- * it is transposed; NULL for those it lacks), with types and strides. NETWORK_ERROR_UNSUPPORTED says what no problem can
- * express; NETWORK_ERROR_INVALID is problem_validate()'s. For a transposed convolution roles of the problem are
- * exchanged: it reads y and writes x. */
+/* Sets the problem of a kernel whose tensors are stored as `shapes` say, by role (X: the input, Y: the output, also
+ * where it is transposed; NULL for those it lacks), with types and strides. NETWORK_ERROR_UNSUPPORTED says what no
+ * problem can express; NETWORK_ERROR_INVALID comes from problem_validate(). For a transposed convolution the roles of x
+ * and y in the problem are exchanged: it reads y and writes x. */
 bool kernel_problem(const struct kernel *kernel, const struct shape *const shapes[STRIDED_COUNT],
                     struct problem *problem, GError **error);
 

@@ -1,7 +1,7 @@
 /*
  * Lowering: the nodes of ONNX's operators become kernels (kernel_op.h), movements and views. Each ONNX node becomes one
  * kernel where it can, with nothing fused: a convolution's bias is a pointwise kernel of its own, which fuse.c joins
- * to it again. UINT8 tensors become INT8 ones, 128 less; their zero points with them.
+ * to it again. UINT8 tensors and their zero points become INT8, with 128 subtracted.
  */
 #ifndef COORDINATOR_NETWORK_PASSES_LOWER_H
 #define COORDINATOR_NETWORK_PASSES_LOWER_H

@@ -58,8 +58,9 @@ void lower_spread_axes(const int64_t *values, int axes, int64_t neutral, int64_t
 
 /* ---- constants ---- */
 
-/* A list of one number for each channel of a tensor with `channels` in axis 1, if the constant is that: all its axes
- * but the one aligned with axis 1 have one element. One number is repeated. NULL if it is not; free with g_free(). */
+/* Reads a constant as a list of one number for each channel of a tensor with `channels` in axis 1. All axes of the
+ * constant except the one aligned with axis 1 must have one element; a single number is repeated. NULL for any other
+ * constant; free with g_free(). */
 double *lower_channel_numbers(struct value *value, int rank, int64_t channels);
 /* A new constant of FP32 numbers, named after the node and its part. */
 struct value *lower_floats(struct lowering *l, const char *part, const double *numbers,
@@ -81,8 +82,8 @@ struct value *lower_add_bias(struct lowering *l, struct value *x, struct value *
 /* x with so many elements of `number` before and after each of its `rank` axes. */
 struct value *lower_add_border(struct lowering *l, struct value *x, int rank, const int64_t *before,
                                const int64_t *after, double number);
-/* A convolution of x by w, both without bias, padding made where the problem has none that fits. `border` is what
- * padding adds (the zero point of x). */
+/* Adds a convolution of x by w without bias. If no padding of a problem fits, it adds a border around x. `border` is
+ * what padding adds (the zero point of x). */
 struct value *lower_convolve(struct lowering *l, struct value *x, struct value *w, double border,
                              enum element_type type);
 

@@ -10,8 +10,9 @@
 /* ---- On graphs of ONNX's operators. */
 
 /* Gives constants that have no data random ones, drawn from the seed and the constant's place alone: filters as He's
- * initialisation has them, variances from 0.5 to 1.5, other lists from -0.1 to 0.1, scales about 1. So does a large filter
- * whose elements are all the same, as models for tests of speed have them. Returns how many. */
+ * initialisation has them, variances from 0.5 to 1.5, other lists from -0.1 to 0.1, scales about 1. A large filter
+ * whose elements are all equal, as in models for tests of speed, gets random data, too. Returns how many constants got
+ * data. */
 int network_fill_weights(struct graph *graph, guint64 seed);
 
 /* Sets the batch of all inputs: axis 0 of those that have the batch of the first one. Constant shapes of Reshape and
@@ -33,9 +34,9 @@ int network_match_quantised(struct graph *graph);
  * Returns the number of pointwise kernels that are gone. */
 int network_fold_scales(struct graph *graph);
 
-/* Makes a border of zeros around a convolution's input the convolution's own padding, where a padding of both sides
- * gives the same size; and around a pool's that counts padding, or takes the largest of a border of least numbers.
- * Returns how many borders are gone. */
+/* Turns borders into the padding of the convolution or pool behind them: zeros in front of a convolution, if equal
+ * padding on both sides gives the same output size; zeros in front of an average pool, which then counts its padding;
+ * the least numbers in front of a max pool. Returns how many borders are gone. */
 int network_fold_borders(struct graph *graph);
 
 /* Makes all that the kernels compute with floats be of this type, inputs and outputs of the graph too: each kernel gets

@@ -11,8 +11,8 @@
 #include "coordinator/network/graph.h"
 
 enum calibration {
-    CALIBRATION_MIN_MAX, /* the largest absolute value is 127 */
-    CALIBRATION_PERCENTILE, /* the value that `percentile` percent are below is 127; larger ones saturate */
+    CALIBRATION_MIN_MAX, /* the largest absolute value becomes 127 */
+    CALIBRATION_PERCENTILE, /* the value above `percentile` percent of all becomes 127; larger ones saturate */
     CALIBRATION_LEAST_ERROR, /* the limit with the least mean square of rounding and cutting off */
 };
 #define CALIBRATION_COUNT (CALIBRATION_LEAST_ERROR + 1)
