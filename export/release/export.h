@@ -1,8 +1,8 @@
 /*
- * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and kernel-
- * db, and our .sjdb, named after the target (export/README.md). A build-only campaign gives a kernel-db and
- * a .sjdb whose solutions are marked as never measured. Every result passes the gate (gate.h) first. Files are written into a temporary folder, read back, compared and renamed into
- * place. The same results give the same bytes.
+ * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and kernel-db, and our .sjdb,
+ * named after the target (export/README.md). A build-only campaign gives a kernel-db and a .sjdb whose solutions are
+ * marked as never measured. Only results that pass the gate (gate.h) are written. Files are written into a temporary
+ * folder, read back, compared and renamed into place. The same results give the same bytes.
  *
  * Results are read a part at a time, and what is chosen waits in a scratch database, so memory does
  * not grow with the number of results. If the campaign is still running, results handed in during
@@ -52,21 +52,21 @@ struct export_summary {
     int kernels;
     /* configs of a build-only campaign, whose export is a kernel-db and a .sjdb, and their problems */
     int built_configs, built_problems;
-    int beyond_sjdb; /* of these configs: those that a .sjdb cannot hold, since their problem has too many */
+    int beyond_sjdb; /* of built_configs: their problem has more than a .sjdb can hold */
     /* perf records that are not written, since another problem with the same row and solver
      * gives the record */
     int merged;
     int beyond_limits; /* jobs that have results, but none within the limits of the wish */
-    /* problems that MIOpen's keys cannot name, so only the .sjdb has them; by what they have that a key
-     * lacks */
+    /* problems that MIOpen's keys cannot name, so only the .sjdb has them; lacks: by the property that keys lack */
     int inexpressible;
     int lacks[FIND_KEY_LACKS];
     struct refusals refused;
     struct completeness completeness; /* of the exported campaign; all 0 for a golden version */
     /* JSON array of the chosen results that were verified in part: problem, solver, verified_share; NULL for none */
     json_t *verified_in_part;
-    /* How the chosen results were proved: by RESULT_PROOF_RUNS runs or more, by none, and those proved by fewer, a JSON
-     * array: problem, solver, proof_runs, proof_kinds; NULL for none. */
+    /* How the chosen results were proved. proved: results with RESULT_PROOF_RUNS runs or more; unproved: results
+     * without a run; briefly_proved: a JSON array of those with fewer runs (problem, solver, proof_runs, proof_kinds),
+     * NULL for none. */
     int proved, unproved;
     json_t *briefly_proved;
     GPtrArray *files; /* char *: paths of the files written, the manifest last */
@@ -96,9 +96,9 @@ void export_summary_clear(struct export_summary *summary);
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
-/* Does the same with a manifest that the caller writes. write(): writes it to `path`, for `target`
- * as the database has it, and takes over `files`, the manifest's member "files". It is an object with members, and ends
- * with a brace and a line end of their own: the member "second_measurements" is added to it. */
+/* Does the same with a manifest that the caller writes. write() writes it to `path`, for `target` as the database has
+ * it, and takes over `files`, the manifest's member "files". The text must be a JSON object with members that ends with
+ * a line of one brace: the export puts the member "second_measurements" in front of that brace. */
 struct export_manifest {
     bool (*write)(void *data, const struct export_wish *wish, const struct target *target,
                   json_t *files, const char *path, GError **error);

@@ -42,9 +42,9 @@ struct golden_row {
     int since;        /* the first version that contains the row */
     bool fits;        /* the row's stack meets the query's */
 };
-/* Rows of an approved version, or of an open proposal, in the order of store_list_judged_results(). Version
- * 0 has none. stack: rows that meet it get `fits`; "" for any. network, tag: NULL for all problems. part:
- * NULL for all jobs. GPtrArray of struct golden_row *. */
+/* Rows of an approved version, or of an open proposal, in the order of store_list_judged_results(). Version 0 has no
+ * rows. stack: rows that meet it get `fits`; "" for any. network, tag: NULL for all problems. part: NULL for all jobs.
+ * GPtrArray of struct golden_row *. */
 struct golden_query {
     const char *target;
     int version;
@@ -90,8 +90,8 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
 
 struct golden_dispute {
     int64_t problem_id;
-    /* The solver of the entry to measure again. Measured are the configs that the campaign kept of the entry
-     * and, with a rival, those of the newest golden version. */
+    /* The solver of the entry to measure again. The round measures the configs that the campaign kept of the entry and,
+     * with a rival, those of the newest golden version. */
     const char *solver;
     /* The solver of the golden entry of the problem to compare with: the same solver, or the golden winner's.
      * NULL if golden has no valid entry of the problem. */

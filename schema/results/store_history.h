@@ -1,18 +1,17 @@
 /*
- * History: what each solver reached for each problem and target, night by
- * night, apart from the campaigns: dropping a campaign loses no point.
+ * The history has what each solver reached for each problem and target, night by night. It is
+ * stored apart from the campaigns: dropping a campaign loses no point.
  *
  * A point is one solver's job for a problem and a target in one night: its best
- * kept config, or its failure. A job that only took over an earlier answer has
- * none, and foreign campaigns have none. A job that is measured again gets the
- * point of the night in which it is.
+ * kept config, or its failure. A job that only took over an earlier answer gets no point, nor do
+ * foreign campaigns. A job that is measured again gets a point in the night of the new measurement.
  *
- * The night of a measurement is the one that store_name_night() named for its
- * campaign, else the date, in the database's time zone, 12 hours before it.
+ * The night of a measurement is the one that store_name_night() named for its campaign, or else the
+ * date 12 hours before the measurement, in the database's time zone.
  *
- * Points are thinned by age (struct history_retention), never cut: the first
- * night of each span stays, and each night in which the config, revision,
- * stack, failure or the problem's winner changed.
+ * Points are thinned by age (struct history_retention), never cut: the first night of each span is
+ * kept, and each night in which the config, revision, stack, failure or the problem's winner
+ * changed.
  */
 #ifndef SCHEMA_RESULTS_STORE_HISTORY_H
 #define SCHEMA_RESULTS_STORE_HISTORY_H
@@ -39,7 +38,7 @@ struct history_point {
      * McGill, Tukey and Larsen, Variations of box plots (1978). Two medians whose intervals do not overlap differ at
      * about the 5 % level. */
     double low_ms, high_ms;
-    bool second;                /* it is the result of a second measurement */
+    bool second;                /* the times are those of a second measurement */
     bool chosen;                /* it won the second measurement of its problem in its campaign */
     double drift;               /* of the round, as in store_results.h; 0 if unknown */
     int sm_mhz_min, sm_mhz_max; /* 0 if unknown */
@@ -98,7 +97,7 @@ bool store_thin_history(Store *store, const char *today, const volatile gint *st
 
 struct history_size {
     int64_t points, series, problems, targets;
-    int64_t nights;                                             /* that the points stand for */
+    int64_t nights; /* folded into the points, with their own */
     char first[HISTORY_NIGHT_BYTES], last[HISTORY_NIGHT_BYTES]; /* "" without a point */
     int64_t bytes; /* of the tables with their indexes */
 };

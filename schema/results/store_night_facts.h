@@ -8,8 +8,8 @@
 #include "schema/store/store.h"
 #include "solvers/framework/target.h"
 
-/* Software that some workers have, of those that a campaign for the target would have. A node counts by its running
- * workers, or by its last one, seen within three days. */
+/* A software stack of the workers that a campaign for the target could use. A node counts with its running workers, or
+ * else with its last worker if that was seen within three days. */
 struct night_stack {
     bool builds; /* of workers that build; else of devices that measure */
     char *stack;

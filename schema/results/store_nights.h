@@ -1,8 +1,8 @@
 /*
- * Nights: what `run nightly.json` does once a day. A night is a row for each name and date, so the
- * same command again finds it. It moves through the states of NIGHT_STATES; one session at a time
- * moves it, and the session's end (also by kill -9) frees it for another one. For each of its targets
- * it has a campaign, and maybe one more for backfill, whose jobs each carry the reason to be there.
+ * Nights: a night is one run of `run nightly.json`, once a day. It is a row with a name and a date, so the same command
+ * finds it again. It moves through the states of NIGHT_STATES; one session at a time moves it, and the session's end
+ * (also by kill -9) frees it for another one. For each of its targets it has a campaign, and maybe one more for
+ * backfill, whose jobs each carry the reason to be there.
  */
 #ifndef SCHEMA_RESULTS_STORE_NIGHTS_H
 #define SCHEMA_RESULTS_STORE_NIGHTS_H
@@ -107,7 +107,8 @@ struct night_target {
     json_t *plan; /* counts by reason and the estimate, as night_plan.h makes them */
 };
 void night_target_free(struct night_target *target);
-/* Stores a target of the night; again: replaces it, except the campaigns and what was judged. */
+/* Stores a target of the night. A repeated call replaces all of it except the campaigns and what
+ * was judged. */
 bool store_put_night_target(Store *store, int64_t night, const struct night_target *target,
                             GError **error);
 bool store_judge_night_target(Store *store, int64_t night, const char *target, const json_t *judged,

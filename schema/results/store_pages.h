@@ -1,8 +1,7 @@
 /*
  * Pages: lists for people, a part at a time, as `serve` answers them. A list's
- * items come from one function of functions/pages.sql, and stand in the answer as
- * the database gives them: the members of each are those of the schemas in
- * coordinator/serve/openapi.json.
+ * items come from one function of functions/pages.sql, and the answer has them as the database
+ * gives them: the members of each are those of the schemas in coordinator/serve/openapi.json.
  */
 #ifndef SCHEMA_RESULTS_STORE_PAGES_H
 #define SCHEMA_RESULTS_STORE_PAGES_H
@@ -44,9 +43,8 @@ enum page {
  *   "failure"  a failure's name
  *   "reason"   the name of a night's reason
  *   "key"      a problem's key
- * Returns an array, a new reference, and *next: what to ask behind its last item, NULL at the end; free with g_free().
- * next may be NULL. STORE_ERROR_REFUSED for an unknown failure,
- * reason, key or `after`. */
+ * Returns an array, a new reference, and *next: the `after` of the next page, NULL at the end; free with g_free(). next
+ * may be NULL. STORE_ERROR_REFUSED for an unknown failure, reason, key or `after`. */
 json_t *store_page(Store *store, enum page page, const json_t *asked, char **next, GError **error);
 
 /* The id of the problem of a key. STORE_ERROR_REFUSED for a text that is no key, STORE_ERROR_NOT_FOUND for a problem

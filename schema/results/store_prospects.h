@@ -16,8 +16,8 @@ struct problem_time {
     double seconds;  /* working time of building and evaluating them */
     double first_ms; /* the best time after the first rounds */
     double best_ms;  /* the best time now */
-    /* The round that is expected to save most for its time, of those solvers whose search has not ended by itself:
-     * what it is expected to save the network, with the multiplicity, and how long it takes. NAN if all have
+    /* The round that is expected to save most for its time, among the solvers whose search has not ended by itself: the
+     * time that it is expected to save the network, with the multiplicity, and how long it takes. NAN if all have
      * ended, or no round is stored. */
     double next_saves_ms, next_seconds;
     char *next_solver; /* whose round it is; NULL for none */

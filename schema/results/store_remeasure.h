@@ -51,18 +51,18 @@ struct remeasure_counts {
 bool store_remeasure(Store *store, int64_t campaign, const struct remeasure_wish *wish,
                      struct remeasure_counts *counts, GError **error);
 
-/* A job to measure again, and where. NULL for any node. */
+/* A job to measure again, and the nodes that may do it; NULL allows any node. */
 struct remeasure_job {
     int64_t job;
-    const char *only_node; /* a worker of this node is to measure it */
-    const char *not_node;  /* a worker of another node is to */
+    const char *only_node; /* a worker of this node should measure it */
+    const char *not_node;  /* a worker of another node should measure it */
     /* The configs to measure instead of those of the asked kinds, at most 16; count 0: those of the asked kinds. */
     const struct perf_config *configs;
     int config_count;
 };
-/* Has chosen ended jobs measure their configs of these kinds again. A job may be named several times: it is measured
- * so often, one time after the other. Rounds wait wait_seconds for a worker of the right node, the second of a job
- * twice as long, and so on; then any worker measures them. */
+/* Has chosen ended jobs measure their configs of these kinds again. A job that is named several times is measured as
+ * often, one time after the other. The first round of a job waits wait_seconds for a worker of the right node, the
+ * second one twice as long, and so on; then any worker measures it. */
 bool store_remeasure_jobs(Store *store, int64_t campaign, const struct remeasure_job *jobs,
                           int count, unsigned what, const char *const *solvers, double wait_seconds,
                           struct remeasure_counts *counts, GError **error);

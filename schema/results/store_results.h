@@ -113,8 +113,8 @@ struct measured {
     int rounds;      /* rounds of the job that the worker handed in */
     int64_t last_at; /* when it handed in the last of these rounds, Unix seconds */
 };
-/* Who measured what: by login, node and job. login NULL: all workers. Jobs that took over another campaign's results
- * are not listed, nor jobs measured before the database recorded this. struct measured * */
+/* Lists who measured which jobs, by login, node and job. login NULL: all workers. Jobs that took over another
+ * campaign's results are not listed, nor jobs measured before the database recorded this. struct measured * */
 GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login, GError **error);
 
 /* ---- configs that build-only campaigns built ---- */
@@ -180,8 +180,8 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
 /* Reads a judged result from its row into a zeroed struct. Call store_result_clear() afterwards. */
 void store_read_judged(const json_t *object, struct result *result);
 void store_result_clear(struct result *result);
-/* Compares two results by problem, whether they won the second measurement, median, solver and rank, for sorting. Elements are struct
- * result *, or begin with one. */
+/* Compares two results by problem, by whether they won the second measurement, and by median, solver and rank, for
+ * sorting. Elements are struct result *, or begin with one. */
 int store_compare_results(gconstpointer a, gconstpointer b);
 /* The part's jobs as the text of an SQL array; NULL if the part (or NULL) names none. Free with g_free(). */
 char *store_part_jobs(const struct result_part *part);

@@ -19,7 +19,7 @@ void used_campaign_clear(struct used_campaign *campaign);
 /* STORE_ERROR_NOT_FOUND. */
 bool store_get_used_campaign(Store *store, int64_t id, struct used_campaign *campaign,
                              GError **error);
-/* Appends the ids (int64_t) of the target's campaigns that measure, foreign ones not among them. */
+/* Appends the ids (int64_t) of the target's campaigns that measure, without foreign ones. */
 bool store_list_target_campaigns(Store *store, const char *target, GArray *ids, GError **error);
 
 /* Where problems and times come from: exactly one of campaign (not 0), target, network and tag is set. */
@@ -40,7 +40,7 @@ struct used_problem {
  * does not exist. */
 GArray *store_list_used_problems(Store *store, const struct usage_source *source, GError **error);
 
-/* How often the network, NAME or NAME@NUMBER, is run; 0 where no one said so. */
+/* Sets *runs to how often the network, NAME or NAME@NUMBER, is run; 0 if that was never stored. */
 bool store_network_runs(Store *store, const char *network, double *runs, GError **error);
 
 struct used_time {

@@ -10,9 +10,9 @@
 #ifndef SOLVERS_FRAMEWORK_OCCUPANCY_H
 #define SOLVERS_FRAMEWORK_OCCUPANCY_H
 
-/* Registers of a work-item as the compiler reports them, -1 where it does not: `vector` includes accumulation
- * registers where both kinds share a file. 0 for an unknown architecture, without `vector`, or where one wave
- * already exceeds the file. */
+/* Returns the waves that a SIMD holds, by the registers of a work-item as the compiler reports them (-1 if it does
+ * not). `vector` includes accumulation registers where both kinds share a file. Returns 0 for an unknown architecture,
+ * without `vector`, or where one wave already exceeds the file. */
 int occupancy_waves(const char *arch, int vector, int accumulation, int scalar);
 
 #endif

@@ -77,15 +77,16 @@ struct solution_rounding {
     /* Transforms: the products in the longest sum of transformed values. Pieces, and rounded inputs: the products in the
      * shortest sum of an output. */
     double terms;
-    /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
-     * sum: how much larger the errors of the transformed sums are than those of a plain sum. */
+    /* The root mean square of a tile's products in an output, divided by that of the plain sum's products: how much
+     * larger the errors of the transformed sums are than those of a plain sum. */
     double growth;
     double roundings; /* of all transforms that an element's value goes through */
     /* Pieces: the most additions that a product goes through, in its piece and in the sums of pieces above it. 0 for a
      * solution that transforms or does not say. */
     double depth;
-    /* The most by which inputs change before they are multiplied, by the number: 2^-11 for TF32 by rounding to the nearest,
-     * 2^-10 by cutting off. 0 for a solution that takes inputs as they are. Only problems in TF32 allow it, and it goes with a plain sum. */
+    /* The most by which an input changes before it is multiplied, divided by the input: 2^-11 for TF32 by rounding to
+     * the nearest, 2^-10 by cutting off. 0 for a solution that takes inputs as they are. Only problems in TF32 allow
+     * it, and it goes with a plain sum. */
     double inputs;
 };
 

@@ -93,9 +93,8 @@ const char *solver_form(const struct solver *solver);
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
-/* Whether the solver serves the problem's kind, epilogue and strides, the problem itself (is_applicable()), within the
- * context's limits (dynamic_only, deterministic, tunable_only,
- * workspace_limit). */
+/* Whether the solver serves the problem's kind, epilogue and strides, and the problem itself (is_applicable()), within
+ * the context's limits (dynamic_only, deterministic, tunable_only, workspace_limit). */
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason);
 
@@ -138,8 +137,8 @@ const char *solver_hash(const struct solver *solver);
  * with g_strfreev(). */
 char **solver_pins(void);
 
-/* The algorithm's name in find-db entries for this direction: "miopenConvolutionFwdAlgoDirect". For other operators
- * than convolutions, which find-dbs do not know, the algorithm alone: "Direct". */
+/* The algorithm's name in find-db entries for this direction: "miopenConvolutionFwdAlgoDirect". Find-dbs have no other
+ * operators than convolutions; for these it is the algorithm alone: "Direct". */
 const char *solver_algorithm(const struct solver *solver, enum direction direction,
                              char buffer[64]);
 

@@ -10,7 +10,8 @@
 #include "solvers/problem/problem.h"
 
 /* The target and the limits under which a solver is asked about a problem. A plan, a worker's job and a report
- * take the campaign's limits; `solvers --problem` and `lookup --choose` take the user's; all else has none. */
+ * take the campaign's limits; `solvers --problem` and `lookup --choose` take the user's; all other callers have no
+ * limits. */
 struct context {
     const struct target *target;
     /* the most bytes of workspace that a solution may use; UINT64_MAX for no limit */

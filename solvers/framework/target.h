@@ -80,8 +80,8 @@ int64_t target_dynamic_local_bytes(const struct target *t);
  * pair of compute units; from gfx908 on accumulation registers count. */
 int64_t target_register_bytes(const struct target *t);
 
-/* Sets in which form the problem's FP8 and BF8 are on the target: FNUZ on gfx940 to gfx942, OCP's elsewhere. For whoever
- * makes or reads such numbers, with the target on which the kernels run. */
+/* Sets in which form the problem's FP8 and BF8 are on the target: FNUZ on gfx940 to gfx942, OCP's elsewhere. Call it
+ * before such numbers are made or read, with the target on which the kernels run. */
 void target_set_forms(const struct target *t, struct problem *p);
 
 /* CUDA's compute capability times ten: 90 for sm_90 and sm_90a; 0 for other vendors. */

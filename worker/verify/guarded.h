@@ -57,7 +57,7 @@ void guarded_view_close(struct guarded_view *view);
 
 /* Fills a copy with poison again, without its zones. */
 bool guarded_poison(struct guarded *guarded, int copy, GError **error);
-/* The zone behind a copy, which is also the zone before the next copy. All copies' have guarded_tail_bytes(). */
+/* The zone behind a copy, which is also the zone before the next copy. Each such zone has guarded_tail_bytes(). */
 int64_t guarded_tail_offset(const struct guarded *guarded, int copy);
 int64_t guarded_tail_bytes(const struct guarded *guarded);
 /* Reads the zones behind `count` copies from `first` on. damaged[count]: whether a byte of the zone changed. */

@@ -15,7 +15,7 @@ int parallel_threads(void);
  * where the system refuses more threads. Returns when all are done. */
 void parallel_parts(int threads, int64_t parts, void (*part)(void *data, int64_t part), void *data);
 
-/* Elements that are a part of a loop over an array: so many that to start a part costs nothing beside them. */
+/* Elements in one part of a loop over an array: so many that the cost of starting the part does not matter. */
 #define PARALLEL_PIECE 65536
 
 static inline int64_t parallel_pieces(int64_t count)

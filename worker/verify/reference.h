@@ -2,8 +2,8 @@
  * The right result of a problem, computed on the host; every config's result is compared with it. Sums are kept in
  * double, which holds integer problems exactly: an INT8 product is at most 2^14, so 2^39 of them fit into 53 bits.
  * Each element comes with its magnitude, the sum of |x||w|. Rounding errors grow with the magnitude, not with the
- * result, in which products may cancel. Where the problem has an epilogue, each element also comes with what the
- * epilogue makes of the sum's error, and with the error of its own steps (epilogue_bound.h).
+ * result, in which products may cancel. Where the problem has an epilogue, each element also comes with the epilogue's
+ * effect on the sum's error, and with the error of the epilogue's own steps (epilogue_bound.h).
  */
 #ifndef WORKER_VERIFY_REFERENCE_H
 #define WORKER_VERIFY_REFERENCE_H
@@ -27,8 +27,8 @@ struct reference {
 };
 
 /* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with an unsupported data
- * type or a tensor whose elements overlap. Inputs that are cast are rounded before they are multiplied. A bias in the problem's key is allowed: a kernel of its
- * own adds it. */
+ * type or a tensor whose elements overlap. Inputs that are cast are rounded before they are multiplied. A bias in the
+ * problem's key is allowed: a separate kernel adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 
 /* The number of products in the longest sum of the problem. */

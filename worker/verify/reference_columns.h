@@ -4,24 +4,24 @@
  * on, and every edge, has an element that is compared.
  *
  * A column of F and B is a position of an image, a column of W a tap of the filter in a channel. In W the channels of a
- * group count as one axis of an image, and the taps as another. Kept are
+ * group count as one axis of an image, and the taps as another. The partial reference keeps
  *
  * - the corners of each image: the positions that are first or last on every axis;
  * - all edges of the first and the last image, positions first or last on any axis (in W the first and the last channel
  *   of each group);
  * - of the others one of `one_of`, as a lattice: those where at[2] + step at[1] + step^2 at[0] + offset is a multiple of
  *   one_of. In each line one of `one_of` neighbours is kept, and the next line's are moved on by `step`, about 0.618 of
- *   one_of and without a common divisor with it. So each rectangle of positions that has 4 one_of of them, however long
- *   or narrow, has a kept one, and each line and each column of one_of positions. The offset is drawn for each
- *   image of each group.
+ *   one_of and without a common divisor with it. So every rectangle of 4 one_of positions, however long or narrow, has
+ *   a kept position, and so has every row or column of one_of positions. The offset is drawn for each image of each
+ *   group.
  *
- * With a column all rows are computed: all channels of the output in its group (W: all of y's). So any tile of output
- * channels by 4 one_of positions of a rectangle is met.
+ * All rows of a kept column are computed: all channels of the output in its group (W: all of y's). So any tile of
+ * output channels by 4 one_of positions of a rectangle is met.
  *
  * Where channels are computed one by one, the lattice moves on by `channel_step`, about 0.732 of one_of, from a channel to
  * the next. So each position is kept in one of `one_of` neighbouring channels, and each block of channels and positions that
- * has 6 one_of elements has a kept one. Images of a single position have no corners: the images then take the positions' place, and
- * the first and the last image are kept.
+ * has 6 one_of elements has a kept one. Images of a single position have no corners. The images then count as
+ * positions, and the first and the last image are kept.
  */
 #ifndef WORKER_VERIFY_REFERENCE_COLUMNS_H
 #define WORKER_VERIFY_REFERENCE_COLUMNS_H

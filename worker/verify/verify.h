@@ -1,6 +1,6 @@
 /*
- * Whether a result is right: every element that the reference knows is within its tolerance, every element was
- * written, nothing was written outside. Pure functions over host memory; eval/workbench.h runs a config and passes
+ * Decides whether a result is right: every element that the reference has is within its tolerance, every element was
+ * written, and nothing was written outside. Pure functions over host memory; eval/workbench.h runs a config and passes
  * its output here.
  */
 #ifndef WORKER_VERIFY_VERIFY_H
