@@ -51,7 +51,7 @@ const char *conv_sum_type(const struct problem *p);
 
 /* Whether no tensor has its channels in blocks (NCHWc), so that one stride for each axis describes it. */
 bool conv_layouts_are_plain(const struct problem *p, const char **reason);
-/* The same, and whether each image is stored behind the one before it, as in all layouts but CHWN. */
+/* Returns whether, besides, each image is stored behind the one before it, as in all layouts but CHWN. */
 bool conv_images_follow(const struct problem *p, const char **reason);
 
 /* Whether a layout has channels innermost: NHWC, NDHWC; whether it is one of planes: NCHW, NCDHW. */

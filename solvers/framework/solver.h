@@ -93,8 +93,8 @@ const char *solver_form(const struct solver *solver);
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
-/* Whether the solver serves the problem's kind, epilogue and strides, and the problem itself (is_applicable()), within
- * the context's limits (dynamic_only, deterministic, tunable_only, workspace_limit). */
+/* Returns whether the solver serves the problem's kind, epilogue and strides, and the problem itself (is_applicable()),
+ * within the context's limits (dynamic_only, deterministic, tunable_only, workspace_limit). */
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason);
 

@@ -104,7 +104,7 @@ void agent_move(struct agent *agent, enum agent_event event);
 bool agent_is_starting(const struct agent *agent);
 /* Whether the agent claims jobs and works on them. */
 bool agent_is_working(const struct agent *agent);
-/* Whether the agent stops: true from the request to stop until it has ended. */
+/* Returns true from the request to stop until the agent has ended. */
 bool agent_is_ending(const struct agent *agent);
 /* Whether no job is held, no call for one is under way, and the last claims found nothing. */
 bool agent_is_idle(const struct agent *agent);

@@ -59,9 +59,10 @@ struct judged {
  * it looked at fewer elements. */
 bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
-/* Whether the gaps between the output's elements still hold the poison. It counts the places without poison once among
- * the elements and once in all of the output's memory: the counts are equal if no gap was written. *whole is false,
- * too, for blocked layouts with gaps, where only the host can tell. WORKER_ERROR_DOUBT as in judge_compare(). */
+/* Sets *whole to whether the gaps between the output's elements still hold the poison. It counts the places without
+ * poison once among the elements and once in all of the output's memory: the counts are equal if no gap was written.
+ * *whole is false, too, for blocked layouts with gaps, where only the host can tell. WORKER_ERROR_DOUBT as in
+ * judge_compare(). */
 bool judge_finds_gaps_whole(struct judge *judge, struct device_memory *output, uint8_t poison,
                             bool *whole, GError **error);
 double judge_length(const struct judge *judge); /* The number of products in the longest sum. */

@@ -35,7 +35,7 @@ int64_t tensor_elements(const struct tensor *tensor);
 int64_t tensor_bytes(const struct tensor *tensor); /* tensor_elements() in bytes */
 /* Whether the tensor has no gaps. Padding of blocked layouts is no gap. */
 bool tensor_is_packed(const struct tensor *tensor);
-/* Whether two elements share a place although no axis has stride 0. */
+/* Returns whether two elements share a place although no axis has stride 0. */
 bool tensor_overlaps(const struct tensor *tensor);
 
 /* The tensor with one element on each axis that repeats the same elements: all its elements are distinct. */

@@ -38,8 +38,8 @@ void autotune_clear(struct autotune *tune);
 /* Does all combinations that are not done. */
 enum autotune_end autotune_run(struct autotune *tune, GError **error);
 
-/* Whether each pin fits a step of one of the plans (GPtrArray of struct network_plan). COORDINATOR_ERROR_USAGE names
- * the first pin that fits no step. */
+/* Returns whether each pin fits a step of one of the plans (GPtrArray of struct network_plan). COORDINATOR_ERROR_USAGE
+ * names the first pin that fits no step. */
 bool pins_check(const GArray *pins, const GPtrArray *plans, const struct target *target,
                 GError **error);
 

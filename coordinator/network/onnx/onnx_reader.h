@@ -89,8 +89,8 @@ const Onnx__AttributeProto *onnx_find_attribute(const Onnx__NodeProto *node, con
 
 /* ---- nodes: onnx_nodes.c, and onnx_functions.c for calls of functions ---- */
 
-/* Whether the node's operator is of ONNX's own domain, and whether it is the operator `op` of that
- * domain. */
+/* Both return whether the node's operator is of ONNX's own domain; onnx_is_own() also asks that it
+ * is the operator `op`. */
 bool onnx_is_own_domain(const Onnx__NodeProto *node);
 bool onnx_is_own(const Onnx__NodeProto *node, const char *op);
 /* Names a node's outputs. It is an error if the graph has a value of one of these names. */

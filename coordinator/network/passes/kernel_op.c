@@ -88,8 +88,8 @@ static bool has_order_of(const struct shape *stored, const enum layout *layouts,
     return false;
 }
 
-/* Whether the tensor's axes have the order of some layout. Gaps and repeated elements do not
- * matter. */
+/* Returns whether the tensor's axes have the order of some layout. Gaps and repeated elements do
+ * not matter. */
 static bool is_in_some_layout(const struct shape *stored)
 {
     return stored->rank == 5 ? has_order_of(stored, deep_layouts, G_N_ELEMENTS(deep_layouts))
