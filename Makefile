@@ -456,7 +456,7 @@ lint:
 
 # Looked at again when the file or a header of it has changed, as its object is. The analyzer follows so many
 # states of one function; at its own limit, 225,000, the few longest take two thirds of the time of all.
-analyzer_nodes := 50000
+analyzer_nodes := 25000
 $(tidied): $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy tests/.clang-tidy
 	$(call run,TIDY) clang-tidy --quiet $< -- $(filter-out -Werror,$(CFLAGS)) \
 		-Xclang -analyzer-config -Xclang max-nodes=$(analyzer_nodes) 2>$@.log || \
