@@ -13,7 +13,7 @@
 /* Configs that are drawn from a solver's space in addition to the default, and the days among
  * which forms are shared. */
 #define DRAWS_LONG 6
-#define FORM_DAYS  14
+#define FORM_DAYS  40
 
 static const char *const solvers[] = {"ConvMatrix", "ConvWgmma", "ConvTma", "ConvWgmma1x1",
                                       "ConvFewChannelsMatrix"};
