@@ -1,6 +1,6 @@
 #!/bin/sh
 # A program that calls for the end of all tests fails alone; one that hangs is ended; a process that one leaves
-# behind keeps no test waiting; standard input is empty, and SIGINT is not ignored.
+# behind keeps no test waiting; standard input is empty, and SIGINT is not ignored; the output names a test that failed.
 set -u
 
 folder=$(mktemp -d)
@@ -19,7 +19,7 @@ prove -e 'tests/one 1' "$folder"/* >"$folder/words" 2>&1
 status=$?
 sed 's/^/# /' "$folder/words"
 
-echo 1..7
+echo 1..8
 number=0
 for pattern in '3-passes .*ok$' '1-bails-out .*(exited 5)' '2-hangs .*(exited 124)' '4-leaves .*(exited 7)'; do
     number=$((number + 1))
@@ -31,3 +31,5 @@ state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$(cat "$folder/left")/
 [ "${state:-Z}" = Z ] && echo 'ok 6 - nothing is left behind' || echo 'not ok 6 - nothing is left behind'
 [ $inherited = yes ] && echo 'ok 7 - a test has no input, and the signals of its caller' ||
     echo 'not ok 7 - a test has no input, and the signals of its caller'
+grep -q '1-bails-out: not ok - Bail out! there is no disk' "$folder/words" && echo 'ok 8 - a failed test is named' ||
+    echo 'not ok 8 - a failed test is named'

@@ -2,7 +2,8 @@
 # usage: check_skips.pl PROGRAM
 #
 # Copies a test program's TAP from standard input. "Bail out!", at which prove would end all other tests too,
-# becomes a failed test. Under CI=true a skip that no row of tests/skips allows becomes a failed test too.
+# becomes a failed test. Under CI=true a skip that no row of tests/skips allows becomes a failed test too. A failed
+# test, and the last comments before it, are repeated on standard error, since prove shows its number alone.
 use strict;
 use warnings;
 
@@ -20,6 +21,9 @@ if (($ENV{CI} // '') eq 'true') {
     }
 }
 
+my $comments_shown = 8;
+my @comments; # since the last test
+
 $| = 1;
 while (my $line = <STDIN>) {
     $line =~ s/^Bail out!/not ok - $&/;
@@ -31,4 +35,11 @@ while (my $line = <STDIN>) {
         }
     }
     print $line;
+    if ($line =~ /^\s*#/) {
+        push @comments, $line;
+        shift @comments if @comments > $comments_shown;
+    } elsif ($line =~ /^(?:not )?ok\b/) {
+        print STDERR @comments, "# $program: $line" if $line =~ /^not ok\b(?!.*#\s*TODO)/i;
+        @comments = ();
+    }
 }
