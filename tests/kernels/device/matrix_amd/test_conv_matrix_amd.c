@@ -55,6 +55,13 @@ static const struct {
     {"gfx942130", "FP8-BF8-FP16", DIRECTION_F, "64,64,32,32,16,64,1,1", {&plain, &strided}},
     {"gfx1201_64", "FP8-BF8-BF8", DIRECTION_F, "64,64,64,32,16,64,2,1", {&dilated, &moved}},
     {"gfx1201_64", "BF8-FP8-BF16", DIRECTION_F, "64,32,32,32,16,64,1,1", {&strided, &plain}},
+    /* Work-items transpose two, four or eight terms of bytes at a time. */
+    {"gfx942130", "FP8-FP8-FP8", DIRECTION_B, "64,64,32,64,32,64,2,1", {&strided, &moved}},
+    {"gfx942130", "FP32-FP8-BF8", DIRECTION_B, "64,64,64,64,16,64,1,1", {&dilated, &plain}},
+    {"gfx942130", "FP8-BF8-BF8", DIRECTION_W, "64,64,64,64,32,64,1,2", {&strided, &moved}},
+    {"gfx942130", "BF8-FP32-FP8", DIRECTION_W, "64,64,64,64,32,128,1,1", {&plain, &images}},
+    {"gfx1201_64", "FP16-BF8-FP8", DIRECTION_B, "64,64,32,32,16,64,2,1", {&strided, &moved}},
+    {"gfx1201_64", "BF8-FP16-FP8", DIRECTION_W, "64,64,32,64,16,64,1,2", {&strided, &plain}},
 };
 
 static void make_problem(gsize row, const struct conv_shape *shape, struct problem *p)
