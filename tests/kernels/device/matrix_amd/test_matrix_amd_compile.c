@@ -224,9 +224,9 @@ static void compiles_without_spills_to_its_instructions(gconstpointer data)
         return;
     }
     for (int d = 0; d < DIRECTION_COUNT; d++) {
-        bool is_byte = data_type_bytes(rows[row].type) == 1; /* served in F alone */
-        bool is_served = !is_byte || d == DIRECTION_F;
-        bool is_turn = test_is_long() || is_byte || d == (int)(row % 3);
+        bool is_int8 = rows[row].type == TYPE_INT8; /* served in F alone */
+        bool is_served = !is_int8 || d == DIRECTION_F;
+        bool is_turn = test_is_long() || is_int8 || d == (int)(row % 3);
         if (is_served && is_turn)
             check_direction(row, (enum direction)d);
     }
