@@ -246,8 +246,8 @@ static const struct space wmma_space = {PARAMS, wmma_params, G_N_ELEMENTS(constr
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
     enum data_type type = matrix_amd_operand_type(p);
-    bool is_alike = p->type[TENSOR_X] == type && p->type[TENSOR_W] == type &&
-                    p->type[TENSOR_Y] == type;
+    bool is_alike =
+        p->type[TENSOR_X] == type && p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
 
     *reason =
         "needs FP32, FP16 or BF16, and one type for all tensors, INT8 with an INT32 output, or "
@@ -350,8 +350,7 @@ static void add_options(const struct problem *p, const struct matrix_amd_shape *
     launch_option_text(launch, "TYPE", data_type_name(matrix_amd_operand_type(p)));
     if (conv_is_float8(p)) {
         launch_option_text(launch, "TYPE_B", data_type_name(p->type[conv_second_input(p)]));
-        launch_option_text(launch, "TYPE_RESULT",
-                           data_type_name(p->type[problem_output_role(p)]));
+        launch_option_text(launch, "TYPE_RESULT", data_type_name(p->type[problem_output_role(p)]));
     }
     matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
@@ -441,7 +440,8 @@ static bool mfma_is_applicable(const struct problem *p, const struct context *co
     struct matrix_amd_unit unit;
 
     *reason = "needs AMD's MFMA for the type (gfx908, gfx90a, gfx942; FP8 and BF8: gfx942)";
-    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 32, &unit) && serves(p, reason);
+    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 32, &unit) &&
+           serves(p, reason);
 }
 
 static void mfma_default_config(const struct problem *p, const struct context *context,
@@ -493,8 +493,8 @@ static bool wmma_is_applicable(const struct problem *p, const struct context *co
 
     *reason =
         "needs AMD's WMMA for the type (gfx110x, gfx120x: FP16, BF16, INT8; gfx120x: FP8, BF8)";
-    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 16, &unit) && unit.wmma != 0 &&
-           serves(p, reason);
+    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 16, &unit) &&
+           unit.wmma != 0 && serves(p, reason);
 }
 
 static void wmma_default_config(const struct problem *p, const struct context *context,
