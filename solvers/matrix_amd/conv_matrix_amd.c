@@ -8,7 +8,8 @@
  * tensors alike; FP8 and BF8 in any mixture to any floating type but FP64 (gfx942, gfx120x); in F INT8 to INT32; FP32 in
  * XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The
  * kernel reads NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes of the inputs' type; other tensors
- * are first copied to that layout (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added up from the workspace.
+ * are first copied to that layout (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added
+ * up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <math.h>
@@ -95,8 +96,8 @@ static bool terms_suit_unit(const struct problem *p, const struct context *conte
             values[BLOCK_K] <= matrix_amd_product_of(p).terms);
 }
 
-/* A work-item that transposes an operand in registers needs at least two terms of it: it stores them at once, 8-bit types
- * in 16 bits or more, 16-bit types in 32. Terms of FP32 fill 32 bits each. */
+/* A work-item that transposes an operand in registers stores the terms of a row at once, at least two of a narrow type: 16
+ * bits of an 8-bit type, 32 bits of a 16-bit type. */
 static bool items_share_loads(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
