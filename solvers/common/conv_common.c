@@ -527,15 +527,24 @@ void conv_set_full_work(const struct problem *p, struct solution *solution)
     conv_set_compulsory_bytes(p, solution);
 }
 
+enum tensor_role conv_first_input(const struct problem *p)
+{
+    return p->direction == DIRECTION_F ? TENSOR_X : TENSOR_Y;
+}
+
+enum tensor_role conv_second_input(const struct problem *p)
+{
+    return p->direction == DIRECTION_W ? TENSOR_X : TENSOR_W;
+}
+
 void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
                            struct launch *launch)
 {
-    enum tensor_role data = p->direction == DIRECTION_F ? TENSOR_X : TENSOR_Y;
-    enum tensor_role filter = p->direction == DIRECTION_W ? TENSOR_X : TENSOR_W;
+    enum tensor_role first = conv_first_input(p), second = conv_second_input(p);
     bool swap = filter_first && p->direction != DIRECTION_W;
 
-    launch_arg_tensor(launch, swap ? filter : data);
-    launch_arg_tensor(launch, swap ? data : filter);
+    launch_arg_tensor(launch, swap ? second : first);
+    launch_arg_tensor(launch, swap ? first : second);
     if (is_split)
         launch_arg_workspace(launch, 0);
     else

@@ -89,9 +89,11 @@ void conv_add_type_options(const struct problem *p, struct launch *launch);
 void conv_add_cast_options(const struct problem *p, struct launch *launch);
 /* Adds pointers to x, w and y as arguments. */
 void conv_add_tensor_args(struct launch *launch);
-/* Adds the operands of the matrix product, then its result: x w y for F, y w x for B, y x w for W. With
- * `filter_first` w comes first in F and B. With is_split the result argument is the start of the workspace, where
- * split-K partial sums go. */
+/* The inputs of the direction: x w for F, y w for B, y x for W. */
+enum tensor_role conv_first_input(const struct problem *p);
+enum tensor_role conv_second_input(const struct problem *p);
+/* Adds the operands of the matrix product, which are these inputs, then its result. With `filter_first` w comes first
+ * in F and B. With is_split the result argument is the start of the workspace, where split-K partial sums go. */
 void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
                            struct launch *launch);
 /* Adds 15 strides as 64-bit arguments: n c d h w of x, k c d h w of w, n k d h w of y. */

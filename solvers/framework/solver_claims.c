@@ -15,8 +15,8 @@ const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
 static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
 /* Other targets for solvers with instructions of one vendor: such a solver may serve only one of the vendor's kinds
- * of matrix unit, and TF32 on its newest alone. */
-static const char *const native_target_ids[] = {"gfx1100_48", "gfx942130"};
+ * of matrix unit, and TF32, FP8 and BF8 on its newest alone. */
+static const char *const native_target_ids[] = {"gfx1201_64", "gfx942130"};
 
 /* One problem that each solver is asked about, and what a solver that serves it may claim. */
 struct probe {

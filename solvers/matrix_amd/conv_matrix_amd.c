@@ -5,9 +5,11 @@
  *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
  *
  * F, B and W in two and three dimensions, all tensors packed, channels or positions innermost; FP32, FP16 and BF16, all
- * tensors alike, and in F INT8 to INT32, and FP8 and BF8 in any mixture to any floating type but FP64 (gfx942, gfx120x); FP32 in XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
- * NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes; other tensors are first copied to that layout
- * (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added up from the workspace.
+ * tensors alike; FP8 and BF8 in any mixture to any floating type but FP64 (gfx942, gfx120x); in F INT8 to INT32; FP32 in
+ * XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The
+ * kernel reads NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes of the inputs' type; other tensors
+ * are first copied to that layout (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added
+ * up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <math.h>
@@ -94,12 +96,13 @@ static bool terms_suit_unit(const struct problem *p, const struct context *conte
             values[BLOCK_K] <= matrix_amd_product_of(p).terms);
 }
 
-/* Operands that are transposed in registers must give whole 32-bit words of terms, which are stored at once. */
+/* A work-item that transposes an operand in registers stores the terms of a row at once, at least two of a narrow type: 16
+ * bits of an 8-bit type, 32 bits of a 16-bit type. */
 static bool items_share_loads(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
     struct matrix_amd_shape shape;
-    int least = 4 / matrix_amd_element_bytes(p);
+    int least = matrix_amd_element_bytes(p) == 4 ? 1 : 2;
 
     if (!matrix_amd_find_shape(p, context->target, values, &shape))
         return false;
@@ -243,8 +246,9 @@ static const struct space wmma_space = {PARAMS, wmma_params, G_N_ELEMENTS(constr
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
-    enum data_type type = p->type[TENSOR_X];
-    bool is_alike = p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
+    enum data_type type = matrix_amd_operand_type(p);
+    bool is_alike =
+        p->type[TENSOR_X] == type && p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
 
     *reason =
         "needs FP32, FP16 or BF16, and one type for all tensors, INT8 with an INT32 output, or "
@@ -252,8 +256,8 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     if (!conv_is_int8(p) && !conv_is_float8(p) &&
         (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
         return false;
-    *reason = "needs the forward direction for INT8, FP8 and BF8";
-    if ((conv_is_int8(p) || conv_is_float8(p)) && p->direction != DIRECTION_F)
+    *reason = "needs the forward direction for INT8";
+    if (conv_is_int8(p) && p->direction != DIRECTION_F)
         return false;
     *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
@@ -344,10 +348,10 @@ static void add_options(const struct problem *p, const struct matrix_amd_shape *
     launch_option_int(launch, "UNIT_K", shape->unit.terms);
     launch_option_int(launch, "WMMA", shape->unit.wmma);
     conv_add_direction_option(p, launch);
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_option_text(launch, "TYPE", data_type_name(matrix_amd_operand_type(p)));
     if (conv_is_float8(p)) {
-        launch_option_text(launch, "TYPE_B", data_type_name(p->type[TENSOR_W]));
-        launch_option_text(launch, "TYPE_Y", data_type_name(p->type[TENSOR_Y]));
+        launch_option_text(launch, "TYPE_B", data_type_name(p->type[conv_second_input(p)]));
+        launch_option_text(launch, "TYPE_RESULT", data_type_name(p->type[problem_output_role(p)]));
     }
     matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
@@ -437,7 +441,8 @@ static bool mfma_is_applicable(const struct problem *p, const struct context *co
     struct matrix_amd_unit unit;
 
     *reason = "needs AMD's MFMA for the type (gfx908, gfx90a, gfx942; FP8 and BF8: gfx942)";
-    return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 32, &unit) && serves(p, reason);
+    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 32, &unit) &&
+           serves(p, reason);
 }
 
 static void mfma_default_config(const struct problem *p, const struct context *context,
@@ -453,7 +458,8 @@ static double mfma_estimate(const struct problem *p, const struct context *conte
     struct perf_config config;
 
     mfma_default_config(p, context, &config);
-    bool is_slow = p->type[TENSOR_X] == TYPE_FP32 && !matrix_amd_is_xf32(p, context->target);
+    bool is_slow =
+        matrix_amd_operand_type(p) == TYPE_FP32 && !matrix_amd_is_xf32(p, context->target);
     return (is_slow ? 120.0 : 200.0) * used_part(p, &config);
 }
 
@@ -488,8 +494,8 @@ static bool wmma_is_applicable(const struct problem *p, const struct context *co
 
     *reason =
         "needs AMD's WMMA for the type (gfx110x, gfx120x: FP16, BF16, INT8; gfx120x: FP8, BF8)";
-    return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 16, &unit) && unit.wmma != 0 &&
-           serves(p, reason);
+    return matrix_amd_find_unit(context->target, matrix_amd_operand_type(p), 16, &unit) &&
+           unit.wmma != 0 && serves(p, reason);
 }
 
 static void wmma_default_config(const struct problem *p, const struct context *context,

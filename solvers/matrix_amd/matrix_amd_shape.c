@@ -57,9 +57,14 @@ double matrix_amd_workgroups(const struct problem *p, const int32_t *values)
            (double)matrix_amd_blocks(product.columns, values[MATRIX_AMD_BLOCK_N]) * product.layers;
 }
 
+enum data_type matrix_amd_operand_type(const struct problem *p)
+{
+    return p->type[conv_first_input(p)];
+}
+
 int matrix_amd_element_bytes(const struct problem *p)
 {
-    return data_type_bytes(p->type[TENSOR_X]);
+    return data_type_bytes(matrix_amd_operand_type(p));
 }
 
 /* ---- instructions ---- */
@@ -128,7 +133,7 @@ bool matrix_amd_find_shape(const struct problem *p, const struct target *target,
     const int bytes = matrix_amd_element_bytes(p);
     struct matrix_amd_unit *unit = &shape->unit;
 
-    if (!matrix_amd_find_unit(target, p->type[TENSOR_X], values[MATRIX_AMD_UNIT], unit))
+    if (!matrix_amd_find_unit(target, matrix_amd_operand_type(p), values[MATRIX_AMD_UNIT], unit))
         return false;
     if (matrix_amd_is_xf32(p, target))
         unit->terms *= 2;

@@ -25,6 +25,8 @@ enum matrix_amd_param {
     MATRIX_AMD_PARAMS
 };
 
+/* The type of operand a: x in F, else y. Operand b has the same, or both are FP8 or BF8. */
+enum data_type matrix_amd_operand_type(const struct problem *p);
 /* Bytes of an operand's element. */
 int matrix_amd_element_bytes(const struct problem *p);
 /* matrix_amd_chunk(): elements of a chunk of 16 bytes. The others: a group's c and k rounded up to whole chunks. */
@@ -52,7 +54,7 @@ struct matrix_amd_unit {
     int terms;       /* UNIT_K */
 };
 
-/* Finds the target's instruction for the operands' type and a UNIT; false where it has none. */
+/* Finds the target's instruction for the type of operand a and a UNIT; false where it has none. */
 bool matrix_amd_find_unit(const struct target *target, enum data_type type, int unit,
                           struct matrix_amd_unit *found);
 

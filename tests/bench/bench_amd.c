@@ -12,7 +12,10 @@
  * each target whose find-db SKIPJACK_DATA/miopen holds (MI210, MI300X). The problems are keys of the MI300X's,
  * evenly spread over their sizes; without it, layers of ResNet-50. solvers/AMD.md explains the columns and the rates.
  *
- * usage: bench_amd [--problems COUNT] [TARGET]...
+ * With --type FP8 all tensors of the same problems are FP8, on targets that multiply it; MIOpen's find-dbs have no such
+ * keys.
+ *
+ * usage: bench_amd [--problems COUNT] [--type FP8] [TARGET]...
  */
 #include "export/formats/find_db.h"
 #include "kernels/objects/hot_loop.h"
@@ -34,20 +37,20 @@ static const struct rates {
     const char *arch, *target;
     int simds;            /* of a unit */
     double vector_cycles; /* of a SIMD for one vector instruction of a wave */
-    double fp16,
-        fp32; /* operations a cycle: matrix instructions of FP16, the better of FP32's two ways */
+    /* operations a cycle: matrix instructions of FP8 (0: the unit has none) and FP16, the better of FP32's two ways */
+    double fp8, fp16, fp32;
     double local, caches; /* bytes a cycle */
     const char *card;
     int units;             /* the target's id counts pairs of them on RDNA 3 */
     double ghz, gigabytes; /* clock; bandwidth of the card's memory, GB/s */
     const char *find_db;   /* MIOpen's for the card, NULL where it ships none */
 } rates[] = {
-    {"gfx90a", "gfx90a68", 4, 4, 1024, 256, 128, 64, "MI210", 104, 1.7, 1638,
+    {"gfx90a", "gfx90a68", 4, 4, 0, 1024, 256, 128, 64, "MI210", 104, 1.7, 1638,
      "gfx90a68.HIP.fdb.txt.bz2"},
-    {"gfx942", "gfx942130", 4, 4, 2048, 256, 128, 64, "MI300X", 304, 2.1, 5300,
+    {"gfx942", "gfx942130", 4, 4, 4096, 2048, 256, 128, 64, "MI300X", 304, 2.1, 5300,
      "gfx942130.HIP.fdb.txt.bz2"},
-    {"gfx1100", "gfx1100_48", 2, 1, 512, 256, 128, 0, "RX 7900 XTX", 96, 2.5, 960, NULL},
-    {"gfx1201", "gfx1201_64", 2, 1, 1024, 256, 128, 0, "RX 9070 XT", 64, 2.97, 640, NULL},
+    {"gfx1100", "gfx1100_48", 2, 1, 0, 512, 256, 128, 0, "RX 7900 XTX", 96, 2.5, 960, NULL},
+    {"gfx1201", "gfx1201_64", 2, 1, 2048, 1024, 256, 128, 0, "RX 9070 XT", 64, 2.97, 640, NULL},
 };
 /* The target whose find-db gives the problems. */
 #define KEYS_OF (&rates[1])
@@ -148,6 +151,15 @@ static GArray *choose_rows(int count)
         g_array_append_val(chosen, g_array_index(all, struct row, place));
     }
     return chosen;
+}
+
+static void make_fp8(GArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++) {
+        struct problem *p = &g_array_index(rows, struct row, i).problem;
+        for (int t = 0; t < TENSOR_COUNT; t++)
+            p->type[t] = TYPE_FP8;
+    }
 }
 
 /* ---- a kernel ---- */
@@ -263,7 +275,11 @@ static double share_of(const struct hot_loop *loop, const struct target *target,
 
 static double peak_of(const struct rates *r, const struct problem *p)
 {
-    return p->type[TENSOR_X] == TYPE_FP16 ? r->fp16 : r->fp32;
+    switch (p->type[TENSOR_X]) {
+    case TYPE_FP8: return r->fp8;
+    case TYPE_FP16: return r->fp16;
+    default: return r->fp32;
+    }
 }
 
 /* The share of the card's peak at which the problem's operations last as long as moving each tensor once. */
@@ -399,21 +415,29 @@ static void print_target(const struct rates *r, const GArray *rows)
 int main(int argc, char **argv)
 {
     int count = 12, first = 1;
-    if (argc > 2 && strcmp(argv[1], "--problems") == 0) {
-        count = atoi(argv[2]);
-        first = 3;
+    bool is_fp8 = false;
+    if (first + 1 < argc && strcmp(argv[first], "--problems") == 0) {
+        count = atoi(argv[first + 1]);
+        first += 2;
+    }
+    if (first + 1 < argc && strcmp(argv[first], "--type") == 0) {
+        is_fp8 = strcmp(argv[first + 1], "FP8") == 0;
+        count = is_fp8 ? count : 0;
+        first += 2;
     }
     if (count < 1 || (first < argc && argv[first][0] == '-')) {
-        fprintf(stderr, "usage: bench_amd [--problems COUNT] [TARGET]...\n");
+        fprintf(stderr, "usage: bench_amd [--problems COUNT] [--type FP8] [TARGET]...\n");
         return 2;
     }
     g_autoptr(GArray) rows = choose_rows(count);
+    if (is_fp8)
+        make_fp8(rows);
     printf("what bounds the hot loops of AMD's kernels, by their code alone\n");
     for (gsize i = 0; i < G_N_ELEMENTS(rates); i++) {
         bool wanted = first >= argc;
         for (int a = first; a < argc; a++)
             wanted = wanted || strcmp(argv[a], rates[i].target) == 0;
-        if (wanted)
+        if (wanted && (!is_fp8 || rates[i].fp8 > 0))
             print_target(&rates[i], rows);
     }
     return 0;

@@ -227,7 +227,7 @@ static bool is_quick(const struct conv_cell *cell, int number)
     } quick[] = {
         {LAYOUT_NCHW, TYPE_FP32, -1}, {LAYOUT_NHWC, TYPE_FP16, 1},  {LAYOUT_NCHW, TYPE_INT8, 3},
         {LAYOUT_NHWC, TYPE_BF16, 5},  {LAYOUT_NCDHW, TYPE_FP32, 7}, {LAYOUT_NDHWC, TYPE_FP16, 6},
-        {LAYOUT_NHWC, TYPE_FP16, 8},
+        {LAYOUT_NHWC, TYPE_FP16, 8},  {LAYOUT_NHWC, TYPE_FP8, 5},   {LAYOUT_NHWC, TYPE_BF8, 7},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(quick); i++)
         if ((number < 0 || quick[i].machine < 0 || quick[i].machine == number) &&

@@ -348,14 +348,34 @@ UNIT_UNROLL
 #endif
 
 #if A_BY_TERM || B_BY_TERM
+/* The lower halves of two words, or their upper ones. */
+DEVICE unsigned halves_of(unsigned first, unsigned second, int upper)
+{
+    return upper ? first >> 16 | (second & 0xffff0000u) : (first & 0xffffu) | second << 16;
+}
+
+#if ELEMENT_BYTES == 1
+/* The first two of the terms, of an even row in the lower 16 bits and of the next row in the upper ones. */
+DEVICE unsigned turned_pairs(const chunk *terms, int even_row)
+{
+    const int bits = even_row % 4 * 8;
+    const unsigned first = terms[0][even_row / 4] >> bits, second = terms[1][even_row / 4] >> bits;
+    return (first & 0xffu) | (second & 0xffu) << 8 | (first & 0xff00u) << 8 |
+           (second & 0xff00u) << 16;
+}
+#endif
+
 /* Transposes: word `word` of the terms of row `row`; each of the chunks `terms` holds one term for several rows. */
 DEVICE unsigned turned_word(const chunk *terms, int row, int word)
 {
 #if ELEMENT_BYTES == 4
     return terms[word][row];
+#elif ELEMENT_BYTES == 2
+    return halves_of(terms[2 * word][row / 2], terms[2 * word + 1][row / 2], row % 2);
 #else
-    unsigned first = terms[2 * word][row / 2], second = terms[2 * word + 1][row / 2];
-    return row % 2 == 0 ? (first & 0xffffu) | second << 16 : first >> 16 | (second & 0xffff0000u);
+    const int even_row = row / 2 * 2;
+    return halves_of(turned_pairs(terms + 4 * word, even_row),
+                     turned_pairs(terms + 4 * word + 2, even_row), row % 2);
 #endif
 }
 
@@ -364,7 +384,7 @@ typedef unsigned word_pair __attribute__((ext_vector_type(2)));
 DEVICE void lay_turned(LOCAL_POINTER chunk *tile, const chunk *loaded, unsigned there, int loads,
                        int turn, int chunks, int item)
 {
-    const int words = turn * ELEMENT_BYTES / 4;
+    const int bytes = turn * ELEMENT_BYTES;
 UNIT_UNROLL
     for (int i = 0; i < loads / turn; i++) {
         int piece = item + i * ITEMS, row = piece % chunks * CHUNK_ELEMENTS;
@@ -374,18 +394,24 @@ UNIT_UNROLL
             terms[t] = chunk_kept(loaded[i * turn + t], there, i * turn + t);
 UNIT_UNROLL
         for (int r = 0; r < CHUNK_ELEMENTS; r++) {
-            LOCAL_POINTER unsigned *to =
-                (LOCAL_POINTER unsigned *)(tile + chunk_at(row + r, 0)) + piece / chunks * words;
-            if (words == 4) {
+            LOCAL_POINTER unsigned char *to =
+                (LOCAL_POINTER unsigned char *)(tile + chunk_at(row + r, 0)) +
+                piece / chunks * bytes;
+            if (bytes == 16) {
                 chunk whole = {turned_word(terms, r, 0), turned_word(terms, r, 1),
                                turned_word(terms, r, 2), turned_word(terms, r, 3)};
                 *(LOCAL_POINTER chunk *)to = whole;
-            } else if (words == 2) {
+            } else if (bytes == 8) {
                 word_pair pair = {turned_word(terms, r, 0), turned_word(terms, r, 1)};
                 *(LOCAL_POINTER word_pair *)to = pair;
-            } else {
-                *to = turned_word(terms, r, 0);
+            } else if (bytes == 4) {
+                *(LOCAL_POINTER unsigned *)to = turned_word(terms, r, 0);
             }
+#if ELEMENT_BYTES == 1
+            else
+                *(LOCAL_POINTER unsigned short *)to =
+                    (unsigned short)(turned_pairs(terms, r / 2 * 2) >> r % 2 * 16);
+#endif
         }
     }
 }

@@ -12,8 +12,8 @@
  * chunks that one instruction of RDNA 3 takes. A step is the fragments of all groups. The order of a step's
  * terms may be any, as long as it is the same in both operands.
  *
- * Defined before it is included: TYPE, and for FP8 and BF8 TYPE_B, the type of operand b, which may be the other of the
- * two, and TYPE_Y; UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M
+ * Defined before it is included: TYPE, the type of operand a; for FP8 and BF8 also TYPE_B, the type of operand b, which
+ * may be the other of the two, and TYPE_RESULT; UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M
  * and TILES_N, the tiles of UNIT rows and columns that a wave computes. With MATRIX_EMULATED the instructions
  * are computed in OpenCL C from the lanes' elements on any device, so that everything but the instruction
  * itself can be tested.
@@ -33,13 +33,15 @@
 #define IS_INTEGER_FP8  0
 #define IS_INTEGER_BF8  0
 
-/* The result's type: TYPE_Y where it is given, else that of the tensors, or INT32 for INT8 tensors. */
+/* The result's type: TYPE_RESULT for FP8 and BF8; for INT8 INT32, or with an epilogue TYPE_Y; else TYPE. */
 #if DIALECT_JOIN(IS_INTEGER_, TYPE)
 #define SUM int
 #else
 #define SUM float
 #endif
-#if defined(TYPE_Y)
+#if defined(TYPE_RESULT)
+#define RESULT_TYPE TYPE_RESULT
+#elif defined(TYPE_Y)
 #define RESULT_TYPE TYPE_Y
 #elif DIALECT_JOIN(IS_INTEGER_, TYPE)
 #define RESULT_TYPE INT32

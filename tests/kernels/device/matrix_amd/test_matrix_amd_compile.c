@@ -7,6 +7,7 @@
 #include "kernels/objects/instructions.h"
 #include "kernels/objects/limits.h"
 #include "kernels/program.h"
+#include "solvers/common/conv_common.h"
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "tests/support/kernels/conv_shapes.h"
@@ -21,7 +22,7 @@
 /* The instructions' names in a disassembly, for UNIT 16 and 32. */
 static const struct {
     const char *target;
-    enum data_type type;
+    enum data_type type; /* of operand a */
     const char *names[2];
 } rows[] = {
     {"gfx90878", TYPE_FP32, {"v_mfma_f32_16x16x4f32", "v_mfma_f32_32x32x2f32"}},
@@ -39,6 +40,8 @@ static const struct {
     {"gfx942130", TYPE_INT8, {"v_mfma_i32_16x16x32_i8", "v_mfma_i32_32x32x16_i8"}},
     {"gfx942130", TYPE_FP8, {"v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x16_fp8_fp8"}},
     {"gfx942130", TYPE_BF8, {"v_mfma_f32_16x16x32_bf8_bf8", "v_mfma_f32_32x32x16_bf8_bf8"}},
+    {"gfx942130", TYPE_FP8, {"v_mfma_f32_16x16x32_fp8_bf8", "v_mfma_f32_32x32x16_fp8_bf8"}},
+    {"gfx942130", TYPE_BF8, {"v_mfma_f32_16x16x32_bf8_fp8", "v_mfma_f32_32x32x16_bf8_fp8"}},
     {"gfx1100_48", TYPE_FP16, {"v_wmma_f32_16x16x16_f16", NULL}},
     {"gfx1100_48", TYPE_BF16, {"v_wmma_f32_16x16x16_bf16", NULL}},
     {"gfx1100_48", TYPE_INT8, {"v_wmma_i32_16x16x16_iu8", NULL}},
@@ -47,6 +50,8 @@ static const struct {
     {"gfx1201_64", TYPE_INT8, {"v_wmma_i32_16x16x16_iu8", NULL}},
     {"gfx1201_64", TYPE_FP8, {"v_wmma_f32_16x16x16_fp8_fp8", NULL}},
     {"gfx1201_64", TYPE_BF8, {"v_wmma_f32_16x16x16_bf8_bf8", NULL}},
+    {"gfx1201_64", TYPE_FP8, {"v_wmma_f32_16x16x16_fp8_bf8", NULL}},
+    {"gfx1201_64", TYPE_BF8, {"v_wmma_f32_16x16x16_bf8_fp8", NULL}},
 };
 
 /* The first shape is large enough for every block size, the second too small for most. */
@@ -61,6 +66,17 @@ struct trial {
     struct problem p;
 };
 
+/* The type of operand b, which ends the names of instructions of FP8 and BF8. */
+static enum data_type second_type(gsize row)
+{
+    const char *name = rows[row].names[0];
+
+    return g_str_has_suffix(name, "_fp8")   ? TYPE_FP8
+           : g_str_has_suffix(name, "_bf8") ? TYPE_BF8
+                                            : rows[row].type;
+}
+
+/* Operands of two types have a result in FP32. */
 static void trial_init(struct trial *trial, gsize row, enum direction direction,
                        const struct conv_shape *shape)
 {
@@ -75,6 +91,10 @@ static void trial_init(struct trial *trial, gsize row, enum direction direction,
         trial->p.type[t] = rows[row].type;
     if (rows[row].type == TYPE_INT8)
         trial->p.type[TENSOR_Y] = TYPE_INT32;
+    if (second_type(row) != rows[row].type) {
+        trial->p.type[conv_second_input(&trial->p)] = second_type(row);
+        trial->p.type[problem_output_role(&trial->p)] = TYPE_FP32;
+    }
     if (strstr(rows[row].names[0], "xf32"))
         g_strlcpy(trial->p.mode, OP_MODE_TF32, sizeof trial->p.mode);
 }
@@ -224,9 +244,9 @@ static void compiles_without_spills_to_its_instructions(gconstpointer data)
         return;
     }
     for (int d = 0; d < DIRECTION_COUNT; d++) {
-        bool is_byte = data_type_bytes(rows[row].type) == 1; /* served in F alone */
-        bool is_served = !is_byte || d == DIRECTION_F;
-        bool is_turn = test_is_long() || is_byte || d == (int)(row % 3);
+        bool is_int8 = rows[row].type == TYPE_INT8; /* served in F alone */
+        bool is_served = !is_int8 || d == DIRECTION_F;
+        bool is_turn = test_is_long() || is_int8 || d == (int)(row % 3);
         if (is_served && is_turn)
             check_direction(row, (enum direction)d);
     }
@@ -237,10 +257,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     for (gsize row = 0; row < G_N_ELEMENTS(rows); row++) {
-        g_autofree char *path = g_strdup_printf(
-            "/matrix_amd_compile/compiles_without_spills_to_its_instructions/%s_%s",
-            rows[row].target,
-            strstr(rows[row].names[0], "xf32") ? OP_MODE_TF32 : data_type_name(rows[row].type));
+        g_autofree char *path =
+            g_strdup_printf("/matrix_amd_compile/compiles_without_spills_to_its_instructions/%s_%s",
+                            rows[row].target, rows[row].names[0]);
         g_test_add_data_func(path, GSIZE_TO_POINTER(row),
                              compiles_without_spills_to_its_instructions);
     }
