@@ -130,10 +130,10 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
 /* `turn`: a candidate's place among those of its solver. The first ones of all solvers are kept first, then the second
  * ones, and so on. */
 #define BEYOND                                                                                     \
-    "SELECT id, files, solver FROM (SELECT id, files, solver, row_number() OVER"                   \
-    " (PARTITION BY line ORDER BY turn, " LINE_ORDER ") AS n FROM (SELECT *, row_number() OVER"    \
-    " (PARTITION BY line, solver ORDER BY " LINE_ORDER                                             \
-    ") AS turn FROM candidates WHERE files & 2))"                                                  \
+    "SELECT id, files, solver FROM"                                                                \
+    " (SELECT *, row_number() OVER (PARTITION BY line ORDER BY turn, " LINE_ORDER ") AS n FROM"    \
+    "  (SELECT *, row_number() OVER (PARTITION BY line, solver ORDER BY " LINE_ORDER ") AS turn"   \
+    "   FROM candidates WHERE files & 2))"                                                         \
     " WHERE n > ? ORDER BY solver"
 
 struct beyond {
