@@ -36,8 +36,8 @@ struct merge_solver {
 
 struct merge_solutions {
     GArray *inputs; /* struct solved_input, in the order of reading */
-    /* "key\nsolver", and "key\n" for the whole key -> index of the input whose entry is kept, +
-     * 1 */
+    /* "key\nsolver", and "key\n" for the whole key -> index of the input whose entry or solution is kept, + 1. Only
+     * problems for which an input has solutions are in it. */
     GHashTable *decided;
     int64_t count,
         unmeasured; /* solutions of all inputs; `unmeasured` those that were never measured */
@@ -323,13 +323,15 @@ static bool add_solution(struct merge *merge, const struct solved_input *input, 
 
 /* ---- solutions of entries that are kept ---- */
 
+/* Returns true if an input has solutions for the problem, measured ones or others. */
 static bool solved_by_any(const struct merge *merge, const struct skipjackdb_problem *problem)
 {
     const GArray *inputs = merge->solutions->inputs;
     uint64_t number = 0;
     for (guint i = 0; i < inputs->len; i++) {
         const skipjackdb *db = g_array_index(inputs, struct solved_input, i).db;
-        if (skipjackdb_solved_find(db, problem, &number) == SKIPJACKDB_OK) {
+        if (skipjackdb_solved_find(db, problem, &number) == SKIPJACKDB_OK ||
+            skipjackdb_unmeasured_find(db, problem, &number) == SKIPJACKDB_OK) {
             return true;
         }
     }
@@ -357,7 +359,7 @@ static void decide(struct merge_solutions *solutions, const char *key, const cha
                         GUINT_TO_POINTER(input + 1));
 }
 
-/* Returns the index of the input whose entry was kept, + 1; 0 if none was. */
+/* Returns the index of the input whose entry or solution was kept, + 1; 0 if none was. */
 static guint decided(const struct merge_solutions *solutions, const char *key, const char *solver)
 {
     g_autofree char *name = g_strconcat(key, "\n", solver, NULL);
@@ -384,8 +386,8 @@ static int64_t keep_solutions(struct merge *merge, SjdbWriter *writer,
     struct skipjackdb_problem asked = {.size = sizeof asked};
     g_autofree char *key = g_strndup(merged->key.at, merged->key.length);
     int64_t kept = 0;
-    if (merge->solutions->count == 0 || skipjackdb_problem_parse(key, &asked) != SKIPJACKDB_OK ||
-        !solved_by_any(merge, &asked)) {
+    if (merge->solutions->count + merge->solutions->unmeasured == 0 ||
+        skipjackdb_problem_parse(key, &asked) != SKIPJACKDB_OK || !solved_by_any(merge, &asked)) {
         return 0;
     }
     if (g_array_index(merge->solutions->inputs, struct solved_input, 0).kernels == NULL) {
@@ -487,22 +489,11 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
 
 /* ---- solutions that were never measured ---- */
 
-/* Returns true if an input has an entry or a solution of the solver for the problem. */
-static bool was_measured(const struct merge *merge, const struct skipjackdb_problem *problem,
-                         const char *solver)
-{
-    const GArray *inputs = merge->solutions->inputs;
-    bool measured = others_solve(merge, problem, solver);
-    for (guint i = 0; i < inputs->len && !measured; i++) {
-        measured = has_entry(g_array_index(inputs, struct solved_input, i).db, problem, solver);
-    }
-    return measured;
-}
-
 /* Adds an input's never-measured solutions of a problem behind those that an input before it has added. Those
- * of a measured solver give way. `taken`: "solver\nparams" of those that were added. */
+ * of a solver that has an entry or a solution in the output give way. `taken`: "solver\nparams" of those that were
+ * added. */
 static int64_t keep_unmeasured_of(struct merge *merge, const struct solved_input *input,
-                                  const struct skipjackdb_problem *read,
+                                  const struct skipjackdb_problem *read, const char *key,
                                   const struct problem *problem, GHashTable *taken,
                                   SjdbWriter *writer)
 {
@@ -519,7 +510,7 @@ static int64_t keep_unmeasured_of(struct merge *merge, const struct solved_input
         const struct skipjackdb_solution *solution = &solutions[i];
         const struct merge_solver *solver = g_hash_table_lookup(merge->solvers, solution->solver);
         g_autofree char *config = g_strconcat(solution->solver, "\n", solution->params, NULL);
-        if (was_measured(merge, read, solution->solver)) {
+        if (decided(merge->solutions, key, solution->solver) != 0) {
             merge->report->gave_way++;
         } else if (solver != NULL && solver->revision != solution->revision) {
             merge_left_out(merge, input->input, "never-measured problem", (int64_t)number,
@@ -574,7 +565,7 @@ static int64_t keep_unmeasured_problem(struct merge *merge, guint first, uint64_
         const struct solved_input *from = input_in_turn(merge, i);
         guint whole = decided(merge->solutions, key, "");
         if (!merge->options->replace_others || whole == 0 || whole == from->input + 1) {
-            kept += keep_unmeasured_of(merge, from, &read, &problem, taken, writer);
+            kept += keep_unmeasured_of(merge, from, &read, key, &problem, taken, writer);
         }
     }
     return kept;

@@ -161,15 +161,27 @@ static void print_inexpressible(const struct export_summary *summary)
     printf(")\n");
 }
 
+/* Prints "not in the .sjdb: 400 configs of ConvGemm, 24 of ConvSimt, since their problems have too many". */
+static void print_beyond(json_t *by_solver)
+{
+    const char *solver, *before = "not in the .sjdb: ", *after = " configs";
+    json_t *count;
+    json_object_foreach (by_solver, solver, count) {
+        printf("%s%d%s of %s", before, (int)json_integer_value(count), after, solver);
+        before = ", ";
+        after = "";
+    }
+    if (json_object_size(by_solver) > 0) {
+        printf(", since their problems have too many\n");
+    }
+}
+
 static void print_built(const struct export_summary *summary)
 {
     printf("built, not measured: %d configs of %d problems\nkernel-db: %d kernels\n"
            "find-db, perf-db: not written, they state what was measured\n",
            summary->built_configs, summary->built_problems, summary->kernels);
-    if (summary->beyond_sjdb > 0) {
-        printf("not in the .sjdb: %d configs, since their problems have too many\n",
-               summary->beyond_sjdb);
-    }
+    print_beyond(summary->beyond_sjdb);
     if (summary->inexpressible > 0) {
         print_inexpressible(summary);
     }
@@ -283,8 +295,9 @@ static bool print_json(const struct export_summary *summary, GError **error)
     bool any = false;
     const struct completeness *completeness = &summary->completeness;
     json_t *object = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}",
-        "built_configs", summary->built_configs, "beyond_sjdb", summary->beyond_sjdb,
+        "{s:i, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}",
+        "built_configs", summary->built_configs, "beyond_sjdb_by",
+        summary->beyond_sjdb != NULL ? json_incref(summary->beyond_sjdb) : json_object(),
         "built_problems", summary->built_problems, "find_keys", summary->find_keys, "find_entries",
         summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
         summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,

@@ -13,6 +13,7 @@ void export_summary_clear(struct export_summary *summary)
     completeness_clear(&summary->completeness);
     g_clear_pointer(&summary->verified_in_part, json_decref);
     g_clear_pointer(&summary->briefly_proved, json_decref);
+    g_clear_pointer(&summary->beyond_sjdb, json_decref);
     g_clear_pointer(&summary->files, g_ptr_array_unref);
     g_clear_pointer(&summary->removed, g_ptr_array_unref);
 }
@@ -182,6 +183,7 @@ static void summary_begin_anew(struct export_summary *summary)
     struct refusals refused = summary->refused;
     g_clear_pointer(&summary->verified_in_part, json_decref);
     g_clear_pointer(&summary->briefly_proved, json_decref);
+    g_clear_pointer(&summary->beyond_sjdb, json_decref);
     const struct export_summary begun = {.refused = refused,
                                          .completeness = summary->completeness,
                                          .files = summary->files,

@@ -52,7 +52,9 @@ struct export_summary {
     int kernels;
     /* configs of a build-only campaign, whose export is a kernel-db and a .sjdb, and their problems */
     int built_configs, built_problems;
-    int beyond_sjdb; /* of built_configs: their problem has more than a .sjdb can hold */
+    /* JSON object: how many configs of each solver the .sjdb cannot hold, since their problems have too many; NULL for
+     * what was measured */
+    json_t *beyond_sjdb;
     /* perf records that are not written, since another problem with the same row and solver
      * gives the record */
     int merged;

@@ -436,6 +436,13 @@ static bool count_built(struct planner *planner, GError **error)
            count_unnamed(planner, error);
 }
 
+static bool limit_built(struct planner *planner, GError **error)
+{
+    planner->summary->beyond_sjdb =
+        export_spool_limit_own(planner->spool, SJDB_UNMEASURED_MAX, error);
+    return planner->summary->beyond_sjdb != NULL;
+}
+
 /* MIOpen's files reserve kernel names first. An entry that only the .sjdb holds (MIOpen's keys
  * cannot name its problem) is refused if it needs a reserved name. */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
@@ -446,8 +453,7 @@ bool export_plan_make(const struct export_source *source, struct export_spool *s
     bool made = gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
                 export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
                 (measured ? export_spool_choose_params(spool, error) && merge_rows(&planner, error)
-                          : export_spool_limit_own(spool, SJDB_UNMEASURED_MAX,
-                                                   &summary->beyond_sjdb, error)) &&
+                          : limit_built(&planner, error)) &&
                 export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
                 (measured ? count(&planner, error) : count_built(&planner, error));
     g_clear_pointer(&planner.jobs, g_hash_table_unref);

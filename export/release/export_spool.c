@@ -127,23 +127,36 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
 /* The order in which the candidates of a problem are read. */
 #define LINE_ORDER "place, time_ms, estimate DESC, solver, id"
 
+/* `turn`: a candidate's place among those of its solver. The first ones of all solvers are kept first, then the second
+ * ones, and so on. */
 #define BEYOND                                                                                     \
-    "SELECT id, files FROM (SELECT id, files, row_number() OVER (PARTITION BY line"                \
-    " ORDER BY " LINE_ORDER ") AS n FROM candidates WHERE files & 2) WHERE n > ?"
+    "SELECT id, files, solver FROM"                                                                \
+    " (SELECT *, row_number() OVER (PARTITION BY line ORDER BY turn, " LINE_ORDER ") AS n FROM"    \
+    "  (SELECT *, row_number() OVER (PARTITION BY line, solver ORDER BY " LINE_ORDER ") AS turn"   \
+    "   FROM candidates WHERE files & 2))"                                                         \
+    " WHERE n > ? ORDER BY solver"
 
 struct beyond {
     int64_t id, files;
 };
 
-bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error)
+static void count_one(json_t *counts, const char *solver)
+{
+    json_int_t before = json_integer_value(json_object_get(counts, solver));
+    json_object_set_new(counts, solver, json_integer(before + 1));
+}
+
+json_t *export_spool_limit_own(struct export_spool *spool, int most, GError **error)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(struct beyond));
+    json_t *counts = json_object();
     sqlite3_stmt *query = sqlite_statement(spool->db, BEYOND, error);
     enum read_step step =
         query != NULL ? sqlite_ask(query, error, "l", (int64_t)most) : READ_FAILED;
     for (; step == READ_ROW; step = sqlite_step(query, error)) {
         const struct beyond at = {sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1)};
         g_array_append_val(list, at);
+        count_one(counts, sqlite_text_at(query, 2));
     }
     sqlite3_finalize(query);
     bool done = step == READ_END;
@@ -151,8 +164,11 @@ bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, G
         const struct beyond *at = &g_array_index(list, struct beyond, i);
         done = export_spool_set_files(spool, at->id, (int)at->files & ~SPOOL_OWN, error);
     }
-    *beyond = (int)list->len;
-    return done;
+    if (!done) {
+        json_decref(counts);
+        return NULL;
+    }
+    return counts;
 }
 
 /* ---- one perf record for each row and solver ---- */

@@ -10,6 +10,8 @@
 #include "export/release/code_names.h"
 #include "export/release/export_entries.h"
 
+#include <jansson.h>
+
 /* Bits: which files a candidate goes into. A problem whose perf-db row holds another problem's
  * params has two candidates: one with those params for MIOpen's files, and one as measured for the
  * .sjdb. */
@@ -45,9 +47,10 @@ bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *
 /* Called once all candidates are added: makes the indices by which they are read in order. */
 bool export_spool_sort(struct export_spool *spool, GError **error);
 
-/* Takes the candidates of each problem beyond the first `most`, in the order of export_lines_next(), out of the
- * .sjdb, and sets *beyond to their number. */
-bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error);
+/* Leaves `most` candidates of each problem in the .sjdb. Solvers take turns, each with its next candidate in the order of
+ * export_lines_next(), so none loses all of its candidates to those of another one. Returns a JSON object, for the
+ * caller to free: how many candidates of each solver were taken out, by the solvers' names; NULL on failure. */
+json_t *export_spool_limit_own(struct export_spool *spool, int most, GError **error);
 
 /* Makes one perf record for each row and solver, with the params of the candidate of the largest
  * weight. The other candidates of this row and solver become losers. */

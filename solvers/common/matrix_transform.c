@@ -19,6 +19,8 @@
 #define PART_BYTES    8
 /* Planes of fewer positions are copied element by element, since most of a tile would be idle. */
 #define TILED_PLANE   16
+/* The share of a kernel's speed that is left where copies have as many bytes as all tensors. */
+#define USED_BY_MOVES 0.7
 /* The most workgroups, and the most elements of a plane: work-items and counts must fit 31 bits. */
 #define BLOCKS_MOST   0x1p23
 #define ELEMENTS_MOST 0x1p31
@@ -95,6 +97,15 @@ static uint64_t all_bytes(const struct problem *p, int chunk, bool turned)
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
 {
     return all_bytes(p, chunk, false);
+}
+
+double matrix_transform_used_part(const struct problem *p, int chunk)
+{
+    double own = 0;
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        own += (double)problem_tensor_bytes(p, (enum tensor_role)t);
+    return 1 / (1 + (1 / USED_BY_MOVES - 1) * (double)matrix_transform_bytes(p, chunk) / own);
 }
 
 uint64_t matrix_transform_turned_bytes(const struct problem *p, int chunk)

@@ -19,7 +19,10 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk);
 /* Bytes of the copies in the workspace, 0 where nothing is copied. */
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk);
-/* The same with a turned filter. */
+/* The share of a kernel's speed that is left where tensors are copied: the more bytes copies have beside the problem's own
+ * tensors, the less. 1 where nothing is copied. */
+double matrix_transform_used_part(const struct problem *p, int chunk);
+/* The same bytes with a turned filter. */
 uint64_t matrix_transform_turned_bytes(const struct problem *p, int chunk);
 /* Completes a solution for a problem whose tensors must be copied. The solution's launches then read and write the
  * copies, which follow its own workspace; launches that copy are added before and after them. */

@@ -312,13 +312,17 @@ static void few_outputs_default_config(const struct problem *p, const struct con
     }
 }
 
-/* In full blocks the estimate is above those of solvers that pad channels up to a block, ConvGrouped's flat 300 among
- * them, and of those without matrix units. */
+/* In full blocks the estimate is above those of solvers that pad channels up to a block, and of those without matrix
+ * units. In F each position of the source is multiplied with the whole filter, and the result uses one in
+ * stride_h * stride_w of these products. */
 static double few_outputs_estimate(const struct problem *p, const struct context *context)
 {
+    double strides = (double)p->stride[AXIS_H] * (double)p->stride[AXIS_W];
+
     (void)context;
     return 450.0 * conv_used_part((double)count_columns(p), TILE_COLUMNS) *
-           conv_used_part((double)sides_of(p).terms, BLOCK_TERMS);
+           conv_used_part((double)sides_of(p).terms, BLOCK_TERMS) /
+           (p->direction == DIRECTION_F ? strides : 1);
 }
 
 /* ---- the launch ---- */

@@ -130,12 +130,6 @@ static uint64_t im2col_workspace_bytes(const struct problem *p, const struct con
     return col_bytes(p) + split_sum_bytes(p, tile_most_splits(&product, context));
 }
 
-static double im2col_estimate(const struct problem *p, const struct context *context)
-{
-    (void)p;
-    return context_is_cpu(context) ? 2.5 : 15.0;
-}
-
 static void im2col_default_config(const struct problem *p, const struct context *context,
                                   struct perf_config *config)
 {
@@ -146,6 +140,19 @@ static void im2col_default_config(const struct problem *p, const struct context 
     values[TILE_SPLITS] =
         tile_default_splits(&product, context, values, tile_workgroups(&product, values));
     config->count = PARAM_COUNT;
+}
+
+/* A partly filled block takes as long as a full one. */
+static double im2col_estimate(const struct problem *p, const struct context *context)
+{
+    const struct tile_product product = product_of(p);
+    struct perf_config config;
+
+    if (context_is_cpu(context))
+        return 2.5;
+    im2col_default_config(p, context, &config);
+    return 15.0 * conv_used_part(product.m, tile_block_m(config.values)) *
+           conv_used_part(product.n, tile_block_n(config.values));
 }
 
 /* Whether x's channels are neighbours in memory. If so, channels are neighbours in col too. */

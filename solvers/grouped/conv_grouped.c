@@ -326,14 +326,16 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
 }
 
 /* Groups of eight channels take a quarter of the work of solvers that pad them to a block; from 64 channels on
- * padding costs nothing. */
+ * padding costs nothing. Fewer channels than eight are padded here, too. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
-    double channels = (double)MIN(grouped_c(p), grouped_k(p));
+    double least = (double)MIN(grouped_c(p), grouped_k(p));
+    double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
 
     default_config(p, context, &config);
-    return (channels < 48 ? 300.0 : 150.0) * grouped_used_part(p, config.values);
+    return (least < 48 ? 300.0 : 150.0) * grouped_used_part(p, config.values) * channels /
+           (double)(grouped_c(p) * grouped_k(p)) * matrix_transform_used_part(p, GROUPED_CHUNK);
 }
 
 /* ---- the launch ---- */

@@ -19,8 +19,6 @@
 #define STEPS_A_PART      4
 /* The most workgroups for each multiprocessor where terms are split to occupy all of them. */
 #define WORKGROUPS_A_UNIT 4
-/* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
-#define USED_BY_MOVES     0.7
 /* The most that TF32's 10 fraction bits change a number, by the number: half a step by rounding, a step by cutting off. */
 #define TF32_ROUNDOFF     0x1p-11
 #define TF32_CUT          0x1p-10
@@ -146,7 +144,7 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
 
     return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
            channels / (double)(matrix_c_of(p) * matrix_k_of(p)) *
-           (matrix_transform_bytes(p, chunk_of(p)) > 0 ? USED_BY_MOVES : 1);
+           matrix_transform_used_part(p, chunk_of(p));
 }
 
 /* ---- parts ---- */

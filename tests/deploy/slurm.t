@@ -12,10 +12,11 @@ use POSIX qw(setuid setgid);
 use Socket;
 use Test::More;
 use Time::HiRes qw(sleep time);
+use lib 'tests/support';
+use Patience qw($patience);
 
 my $program = abs_path($ENV{SKIPJACK} // 'build/skipjack');
 my $deploy = abs_path('deploy');
-my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
 my ($postgres) = sort { $b cmp $a } glob '/usr/lib/postgresql/*/bin';
 
 sub in_path {

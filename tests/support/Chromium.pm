@@ -8,10 +8,10 @@ use IO::Handle;
 use IO::Select;
 use JSON::PP;
 use MIME::Base64 qw(decode_base64);
+use Patience qw($patience);
 use POSIX qw(WNOHANG);
 use Time::HiRes qw(sleep time);
 
-my $patience = 120; # seconds for an answer of the browser, and for what a page is to show
 my $json = JSON::PP->new->utf8->allow_nonref;
 
 # The path of the browser, or undef where none is installed.

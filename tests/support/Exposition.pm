@@ -6,6 +6,7 @@ use warnings;
 use Exporter 'import';
 use IO::Select;
 use IO::Socket::INET;
+use Patience qw($patience);
 use Time::HiRes qw(sleep time);
 our @EXPORT_OK = qw(get faults samples told documented wait_for);
 
@@ -13,20 +14,20 @@ our @EXPORT_OK = qw(get faults samples told documented wait_for);
 sub get {
     my ($url, $path, $request) = @_;
     my ($peer) = $url =~ m{^http://(\S+)$} or return;
-    my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => 5) or return;
+    my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => $patience) or return;
     $request //= "GET $path HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     syswrite $socket, $request;
     my $answer = '';
-    while (IO::Select->new($socket)->can_read(10)) {
+    while (IO::Select->new($socket)->can_read($patience)) {
         sysread($socket, $answer, 65536, length $answer) or last;
     }
     return $answer =~ m{^HTTP/1\.1 (\d+) .*?\r\n\r\n(.*)$}s ? ($1, $2) : ();
 }
 
-# Polls until the code is true; its value, or false after five minutes.
+# Polls until the code is true; its value, or false when the time is over.
 sub wait_for {
     my ($code) = @_;
-    for (my $end = time + 300; time < $end; sleep 0.05) {
+    for (my $end = time + $patience; time < $end; sleep 0.05) {
         my $value = $code->();
         return $value if $value;
     }

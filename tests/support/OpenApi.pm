@@ -7,6 +7,7 @@ use Exporter 'import';
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
+use Patience qw($patience);
 our @EXPORT_OK = qw(call document misfits operations resolve);
 
 my $json = JSON::PP->new->utf8;
@@ -24,13 +25,13 @@ sub document {
 sub call {
     my ($at, $method, $path, $headers, $body) = @_;
     my ($peer) = $at =~ m{^http://(\S+)$} or return;
-    my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => 5) or return;
+    my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => $patience) or return;
     my %headers = (Host => 'localhost', Connection => 'close', %{$headers // {}});
     $headers{'Content-Length'} //= length $body if defined $body;
     my $request = "$method $path HTTP/1.1\r\n" . join('', map { "$_: $headers{$_}\r\n" } sort keys %headers) . "\r\n" . ($body // '');
     syswrite $socket, $request;
     my $answer = '';
-    while (IO::Select->new($socket)->can_read(60)) {
+    while (IO::Select->new($socket)->can_read($patience)) {
         sysread($socket, $answer, 65536, length $answer) or last;
     }
     my ($status, $head, $rest) = $answer =~ m{^HTTP/1\.1 (\d+) [^\r]*\r\n(.*?\r\n)\r\n(.*)$}s or return;

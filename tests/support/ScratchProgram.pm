@@ -6,6 +6,7 @@ use warnings;
 use Exporter 'import';
 use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
+use Patience qw($patience);
 use POSIX qw(WNOHANG);
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -29,8 +30,6 @@ if (-r "$made/data/PG_VERSION") {
     system('cp', '-a', $made, "$folder/home/postgres") == 0 or die "$made: cannot be copied";
 }
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
-
-our $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
 
 sub write_file {
     my ($path, $text) = @_;

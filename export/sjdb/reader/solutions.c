@@ -227,22 +227,31 @@ int skipjackdb_solutions(const skipjackdb *db, uint64_t number,
     return code;
 }
 
-/* Finds the solver's solution of the problem with this number. */
-static int solution_of(const skipjackdb *db, uint64_t number, const char *solver,
-                       struct skipjackdb_solution *found)
+/* Finds the first solution of the set's problem with this number that is of this solver (NULL for any) and config
+ * (`params`, NULL for any). */
+static int find_solution(const skipjackdb *db, const struct sjdb_set *set, uint64_t number,
+                         const char *solver, const char *params, struct skipjackdb_solution *found)
 {
     struct sjdb_look look = {db, false};
     struct sjdb_items items;
     struct sjdb_item item;
-    const struct sjdb_set *set = sjdb_set_of(&db->solved, &db->other_solved, &number);
     sjdb_items_init(&look, set, number, &items);
     while (sjdb_items_next(&look, &items, &item)) {
         fill_solution(&look, &item, found);
-        if (!look.damaged && strcmp(found->solver, solver) == 0) {
+        if (!look.damaged && (solver == NULL || strcmp(found->solver, solver) == 0) &&
+            (params == NULL || strcmp(found->params, params) == 0)) {
             return SKIPJACKDB_OK;
         }
     }
     return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+}
+
+/* Finds the solver's measured solution of the problem with this number. */
+static int solution_of(const skipjackdb *db, uint64_t number, const char *solver,
+                       struct skipjackdb_solution *found)
+{
+    const struct sjdb_set *set = sjdb_set_of(&db->solved, &db->other_solved, &number);
+    return find_solution(db, set, number, solver, NULL, found);
 }
 
 int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,
@@ -324,28 +333,19 @@ int skipjackdb_unmeasured_solution(const skipjackdb *db, const struct skipjackdb
                                    const char *solver, const char *params,
                                    struct skipjackdb_solution *solution, size_t solution_size)
 {
-    struct sjdb_look look = {db, false};
     struct skipjackdb_solution found;
-    struct sjdb_items items;
-    struct sjdb_item item;
     uint64_t number = 0;
     if (solution == NULL || solution_size < sizeof found || (solver == NULL && params != NULL)) {
         return SKIPJACKDB_USAGE;
     }
     int code = skipjackdb_unmeasured_find(db, problem, &number);
-    if (code != SKIPJACKDB_OK) {
-        return code;
+    if (code == SKIPJACKDB_OK) {
+        code = find_solution(db, &db->unmeasured, number, solver, params, &found);
     }
-    sjdb_items_init(&look, &db->unmeasured, number, &items);
-    while (sjdb_items_next(&look, &items, &item)) {
-        fill_solution(&look, &item, &found);
-        if (!look.damaged && (solver == NULL || strcmp(found.solver, solver) == 0) &&
-            (params == NULL || strcmp(found.params, params) == 0)) {
-            sjdb_hand_out(&found, sizeof found, solution, solution_size);
-            return SKIPJACKDB_OK;
-        }
+    if (code == SKIPJACKDB_OK) {
+        sjdb_hand_out(&found, sizeof found, solution, solution_size);
     }
-    return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+    return code;
 }
 
 int sjdb_unmeasured_each(const struct skipjackdb *db, uint64_t number,

@@ -6,9 +6,7 @@ use warnings;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder run json_of);
-
-my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
+use ScratchProgram qw($program $folder $patience run json_of);
 
 (undef, my $errors, my $status) = run('worker', '--probe');
 plan skip_all => "there is no device to work on: $errors" if $status != 0;

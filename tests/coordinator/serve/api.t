@@ -15,6 +15,7 @@ use Time::HiRes qw(sleep time);
 use lib 'tests/support';
 use Exposition qw(samples wait_for);
 use OpenApi qw(call misfits operations resolve);
+use Patience qw($patience);
 
 my $program = abs_path($ENV{SKIPJACK} // 'build/skipjack');
 -x $program or plan skip_all => "$program is not built";
@@ -321,7 +322,7 @@ like $event->{detail}, qr/token ops, from 127\.0\.0\.1/, 'changes are in the eve
 
 sub listen_to {
     my ($path, $headers) = @_;
-    my $socket = IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => 5) or die $!;
+    my $socket = IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => $patience) or die $!;
     syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\n" . join('', map { "$_: $headers->{$_}\r\n" } keys %{$headers // {}}) . "\r\n";
     return {socket => $socket, text => ''};
 }
@@ -330,7 +331,7 @@ sub listen_to {
 sub hear {
     my ($listener, $pattern) = @_;
     my $select = IO::Select->new($listener->{socket});
-    for (my $end = time + 120; time < $end;) {
+    for (my $end = time + $patience; time < $end;) {
         return $listener->{text} if $listener->{text} =~ $pattern;
         next if !$select->can_read(1);
         sysread($listener->{socket}, $listener->{text}, 65536, length $listener->{text}) or last;
@@ -372,7 +373,7 @@ sub held_listener {
     my $held = IO::Socket::INET->new(PeerAddr => $tight =~ s{http://}{}r) or die $!;
     syswrite $held, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer $reader\r\n\r\n";
     my $text = '';
-    IO::Select->new($held)->can_read(60) && sysread $held, $text, 65536;
+    IO::Select->new($held)->can_read($patience) && sysread $held, $text, 65536;
     return $text =~ m{^HTTP/1\.1 200 } && $held;
 }
 

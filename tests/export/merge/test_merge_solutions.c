@@ -402,6 +402,29 @@ static void what_was_measured_wins_over_what_was_built(void)
     }
 }
 
+/* A find-db has no solutions, and its entries say what was measured all the same. An entry of time 0 says nothing. */
+static void what_a_find_db_measured_wins_over_what_was_built(void)
+{
+    static const struct built built = {
+        "code", 3, {{K1, "U", "b"}, {K1, "S", "b"}, {K1, "S", "c"}, {K2, "S", "b"}}};
+    for (int i = 0; i < 2; i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        const struct merge_options options = {.prefer = MERGE_NEWEST};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *found = (char *)temp_folder_write(
+            folder, "f.fdb.txt", K1 "=S:3,0," DIRECT "\n" K2 "=S:0,0," DIRECT "\n", -1);
+        char *other = write_built(folder, "b.sjdb", "{\"build_only\": true}", &built);
+        g_autoptr(MergeReport) report =
+            merge(i == 0 ? found : other, i == 0 ? other : found, out, &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_built(db, K1, "U b");
+        assert_built(db, K2, "S b");
+        g_assert_cmpint(report->gave_way, ==, 2);
+        skipjackdb_close(db);
+    }
+}
+
 /* A kernel of the same name with other code: that of the measured solution stays, whatever the policy says. */
 static void built_code_takes_no_name_of_measured_code(void)
 {
@@ -480,6 +503,9 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/merge_solutions/never_measured/what_was_measured_wins_over_what_was_built",
                     what_was_measured_wins_over_what_was_built);
+    g_test_add_func(
+        "/merge_solutions/never_measured/what_a_find_db_measured_wins_over_what_was_built",
+        what_a_find_db_measured_wins_over_what_was_built);
     g_test_add_func("/merge_solutions/never_measured/built_code_takes_no_name_of_measured_code",
                     built_code_takes_no_name_of_measured_code);
     g_test_add_func("/merge_solutions/never_measured/build_only_exports_are_merged_into_one",

@@ -296,32 +296,59 @@ static void add_built(struct export_scene *scene, int64_t job, const char *solve
     result->kept.workspace_bytes = 0;
 }
 
+static void make_built_plan(struct export_scene *scene)
+{
+    int64_t results = 0;
+    export_scene_init(scene);
+    scene->gate.built_only = true;
+    add_built(scene, 1, "ConvTuned", "4");
+    add_built(scene, 1, "ConvTuned", "16");
+    add_built(scene, 1, "ConvTuned", "1");
+    add_built(scene, 1, "ConvTuned", "4"); /* of a later round */
+    add_built(scene, 2, "ConvC", "");
+    add_built(scene, 3, "ConvB", "");
+    add_built(scene, 4, "ConvA", "");
+    g_assert_true(export_spool_open(&scene->spool, temp_folder_path(scene->folder, "s"), NULL));
+    g_assert_true(export_plan_make(&scene->source, &scene->spool, &scene->summary, &results, NULL));
+}
+
 static void built_configs_are_ordered_by_estimate_then_as_proposed(void)
 {
     struct export_scene scene;
-    int64_t results = 0;
-    int beyond = 0;
-    export_scene_init(&scene);
-    scene.gate.built_only = true;
-    add_built(&scene, 1, "ConvTuned", "4");
-    add_built(&scene, 1, "ConvTuned", "16");
-    add_built(&scene, 1, "ConvTuned", "1");
-    add_built(&scene, 1, "ConvTuned", "4"); /* of a later round */
-    add_built(&scene, 2, "ConvB", "");
-    add_built(&scene, 3, "ConvA", "");
-    g_assert_true(export_spool_open(&scene.spool, temp_folder_path(scene.folder, "s"), NULL));
-    g_assert_true(export_plan_make(&scene.source, &scene.spool, &scene.summary, &results, NULL));
+    make_built_plan(&scene);
     g_autofree char *all = own_configs(&scene);
-    g_assert_cmpstr(all, ==, "ConvB  0, ConvA  0, ConvTuned 4 0, ConvTuned 16 4096, ConvTuned 1 0");
+    g_assert_cmpstr(
+        all, ==, "ConvB  0, ConvTuned 4 0, ConvTuned 16 4096, ConvTuned 1 0, ConvA  0, ConvC  0");
     g_assert_cmpint(scene.summary.refused.count, ==, 0);
-    g_assert_cmpint(scene.summary.built_configs, ==, 5);
+    g_assert_cmpint(scene.summary.built_configs, ==, 6);
     g_assert_cmpint(scene.summary.built_problems, ==, 1);
-    g_assert_cmpint(scene.summary.kernels, ==, 4); /* ConvA and ConvB share one */
-    g_assert_cmpint(scene.summary.beyond_sjdb, ==, 0);
-    g_assert_true(export_spool_limit_own(&scene.spool, 3, &beyond, NULL));
-    g_autofree char *first = own_configs(&scene);
-    g_assert_cmpstr(first, ==, "ConvB  0, ConvA  0, ConvTuned 4 0");
-    g_assert_cmpint(beyond, ==, 2);
+    g_assert_cmpint(scene.summary.kernels, ==, 4); /* ConvA, ConvB and ConvC share one */
+    g_assert_cmpuint(json_object_size(scene.summary.beyond_sjdb), ==, 0);
+    export_spool_close(&scene.spool);
+    export_scene_clear(&scene);
+}
+
+static void no_solver_loses_all_its_configs_to_another_ones(void)
+{
+    static const struct {
+        int most;
+        const char *kept, *left_out;
+    } steps[] = {
+        {5, "ConvB  0, ConvTuned 4 0, ConvTuned 16 4096, ConvA  0, ConvC  0", "{\"ConvTuned\": 1}"},
+        {4, "ConvB  0, ConvTuned 4 0, ConvA  0, ConvC  0", "{\"ConvTuned\": 1}"},
+        {2, "ConvB  0, ConvTuned 4 0", "{\"ConvA\": 1, \"ConvC\": 1}"},
+    };
+    struct export_scene scene;
+    make_built_plan(&scene);
+    for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
+        json_t *counts = export_spool_limit_own(&scene.spool, steps[i].most, NULL);
+        g_autofree char *kept = own_configs(&scene);
+        char *left_out = json_dumps(counts, 0);
+        g_assert_cmpstr(kept, ==, steps[i].kept);
+        g_assert_cmpstr(left_out, ==, steps[i].left_out);
+        free(left_out);
+        json_decref(counts);
+    }
     export_spool_close(&scene.spool);
     export_scene_clear(&scene);
 }
@@ -334,6 +361,8 @@ int main(int argc, char **argv)
                     best_four_are_sorted_by_time_then_name);
     g_test_add_func("/export_plan/built_configs_are_ordered_by_estimate_then_as_proposed",
                     built_configs_are_ordered_by_estimate_then_as_proposed);
+    g_test_add_func("/export_plan/no_solver_loses_all_its_configs_to_another_ones",
+                    no_solver_loses_all_its_configs_to_another_ones);
     g_test_add_func("/export_plan/only_the_best_config_of_a_job_is_exported",
                     only_the_best_config_of_a_job_is_exported);
     g_test_add_func("/export_plan/heavier_problem_gives_a_shared_row_its_params",

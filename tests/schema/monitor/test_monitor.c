@@ -22,7 +22,6 @@
 #define ATTACKERS       4
 #define HELD            100 /* sockets of each attacking client: together more than the server's limit */
 #define REQUESTS        20
-#define REQUEST_SECONDS 20 /* longer than the server keeps a connection open */
 /* the attacking child exits after this time even if the test was killed */
 #define ATTACK_SECONDS  400
 #define UNANSWERED_MOST 2 /* the client gives up after this many requests without an answer */
@@ -102,7 +101,7 @@ static void attack(void)
 static bool is_healthy(void)
 {
     static const char request[] = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
-    const struct timeval patience = {.tv_sec = REQUEST_SECONDS};
+    const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
     char answer[512] = "";
     size_t length = 0;
     ssize_t got;

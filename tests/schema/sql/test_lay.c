@@ -298,8 +298,10 @@ static void test_readers_of_views_are_left_alone(void)
                                      first.statements[3], first.statements[4],
                                      first.statements[5]}};
     must_lay(connection, &first, true);
-    g_free(ask(reader, "SET idle_in_transaction_session_timeout = '4s'; BEGIN;"
-                       "LOCK TABLE skipjack.pair, skipjack.inner_view IN ACCESS SHARE MODE"));
+    g_free(ask(
+        reader,
+        "SET idle_in_transaction_session_timeout = '" G_STRINGIFY(
+            PATIENCE_SECONDS) "s'; BEGIN; LOCK TABLE skipjack.pair, skipjack.inner_view IN ACCESS SHARE MODE"));
     must_lay(connection, &changed, true);
     g_free(ask(reader, "COMMIT"));
     expect(connection, "SELECT a || ' ' || b FROM pair", "5 6");

@@ -4,6 +4,7 @@
 #include "schema/store/store_workers.h"
 #include "tests/support/farm/queue_farm.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 
 #include <locale.h>
 #include <poll.h>
@@ -181,7 +182,7 @@ static void test_who_is_asked_to_drain_hears_it_at_once(void)
     g_assert_cmpint(asked, ==, CROWD);
     for (int i = 0; i < CROWD; i++) {
         struct pollfd ready = {.fd = store_socket(crowd.stores[i]), .events = POLLIN};
-        g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
+        g_assert_cmpint(poll(&ready, 1, PATIENCE_SECONDS * 1000), ==, 1);
         g_assert_true(store_woken(crowd.stores[i], &lost));
         g_assert_true(store_drains(crowd.stores[i]));
     }
@@ -204,8 +205,8 @@ static void test_a_new_connection_hears_again(void)
     for (int i = 0; i < CROWD; i++) {
         struct pollfd ready = {.fd = store_socket(crowd.stores[i]), .events = POLLIN};
         bool lost = false;
-        g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
-        while (!lost && poll(&ready, 1, 10000) == 1)
+        g_assert_cmpint(poll(&ready, 1, PATIENCE_SECONDS * 1000), ==, 1);
+        while (!lost && poll(&ready, 1, PATIENCE_SECONDS * 1000) == 1)
             g_assert_false(store_woken(crowd.stores[i], &lost));
         g_assert_true(lost);
         /* The caller repeats a call whose answer was lost. */

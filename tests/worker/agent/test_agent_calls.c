@@ -2,6 +2,7 @@
 #include "schema/store/store_private.h"
 #include "tests/support/farm/queue_farm.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 #include "worker/agent/agent_calls.h"
 
 #define JOBS  4
@@ -18,7 +19,7 @@ struct scene {
 static void scene_init(struct scene *scene, enum pool pool)
 {
     static const struct order order = {.jobs = JOBS};
-    const struct lane_spec lane = {.url = scratch_db_url(), .patience_seconds = 60};
+    const struct lane_spec lane = {.url = scratch_db_url(), .patience_seconds = PATIENCE_SECONDS};
     *scene = (struct scene){.agent = {.state = AGENT_WORKING}};
     farm_init(&scene->farm, &order);
     for (int i = 0; pool == POOL_EVAL && i < JOBS; i++) {

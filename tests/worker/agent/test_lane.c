@@ -1,6 +1,7 @@
 /* A lane (the queue of calls over one database connection) on a real database: the order of its
  * calls, and which calls run together. */
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 #include "worker/agent/lane.h"
 
 /* Appends to a text: the call's letter when it runs, with the number of calls that run together,
@@ -61,7 +62,7 @@ static void push(Lane *lane, GString *text, char letter)
 
 static void test_calls_that_wait_run_together(void)
 {
-    const struct lane_spec spec = {.url = scratch_db_url(), .patience_seconds = 60};
+    const struct lane_spec spec = {.url = scratch_db_url(), .patience_seconds = PATIENCE_SECONDS};
     for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
         g_autoptr(GString) text = g_string_new(NULL);
         uv_loop_t loop;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
 
 static const struct device_identity card = {.uuid = "GPU-1", .address = "0000:65:00.0"},
@@ -44,21 +45,22 @@ static void test_one_process_holds_a_gpu(void)
     g_assert_cmpint(try_elsewhere(&nobody), ==, 2);
 }
 
-/* The second process waits until the first one, which holds the lock, is killed. */
+/* The second process waits until the first one, which holds the lock, has ended. */
 static void test_who_comes_second_waits(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
     bool held = false;
-    int ready[2];
+    int ready[2], leash[2];
     char byte;
     g_setenv("SKIPJACK_LOCKS", temp_folder_path(folder, ""), TRUE);
-    g_assert_true(pipe(ready) == 0);
+    g_assert_true(pipe(ready) == 0 && pipe(leash) == 0);
     pid_t child = fork();
     if (child == 0) {
+        close(leash[1]);
         gpu_place_hold(&card, 0, &held, NULL);
-        if (write(ready[1], "", 1) == 1)
-            g_usleep(300000);
+        if (write(ready[1], "", 1) == 1 && read(leash[0], &byte, 1) == 0)
+            g_usleep(300000); /* the other process waits by then */
         _exit(0);
     }
     g_assert_true(read(ready[0], &byte, 1) == 1);
@@ -66,10 +68,12 @@ static void test_who_comes_second_waits(void)
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE);
     g_assert_nonnull(strstr(error->message, "GPU-1"));
     g_clear_error(&error);
-    int hold = gpu_place_hold(&card, 10, &held, &error);
+    close(leash[1]);
+    int hold = gpu_place_hold(&card, PATIENCE_SECONDS, &held, &error);
     g_assert_no_error(error);
     g_assert_true(held);
     close(hold);
+    close(leash[0]);
     close(ready[0]);
     close(ready[1]);
     waitpid(child, NULL, 0);

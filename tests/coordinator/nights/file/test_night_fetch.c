@@ -2,6 +2,7 @@
  * that fails or is gone. */
 #include "coordinator/cli/cli.h"
 #include "coordinator/nights/file/night_fetch.h"
+#include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
 
 #include <arpa/inet.h>
@@ -84,8 +85,11 @@ static void set_up(struct fixture *f, gconstpointer data)
     f->folder = temp_folder_new();
     f->cache = g_strdup(temp_folder_path(f->folder, "a/cache"));
     f->url = g_strdup_printf("http://127.0.0.1:%d/list.txt", f->server.port);
-    f->wish = (struct fetch_wish){
-        .url = f->url, .bytes_most = 1000, .seconds_most = 20, .attempts = 2, .pause_ms = 1};
+    f->wish = (struct fetch_wish){.url = f->url,
+                                  .bytes_most = 1000,
+                                  .seconds_most = PATIENCE_SECONDS,
+                                  .attempts = 2,
+                                  .pause_ms = 1};
 }
 
 static void tear_down(struct fixture *f, gconstpointer data)

@@ -1,5 +1,5 @@
 /* ConvTmaPatches with the instructions of matrix units and the copy engine emulated except on NVIDIA's GPUs
- * (emulated_solver.h): patches without overlap in both directions, and along the width alone. */
+ * (emulated_solver.h): patches without overlap in both directions, and along the width alone; FP16, BF16 and TF32. */
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
 
@@ -22,6 +22,10 @@ static const struct way {
     {"patches_backward_with_rows_left", "24-3-2-4x8-3-14-16-2-0x0-4x8-1x1-0-NHWC-NHWC-NHWC-FP16-B",
      "64,64,1,1,1"},
     {"patches_of_weights", "24-3-2-8x8-3-24-16-2-0x0-8x8-1x1-0-NHWC-NHWC-NHWC-BF16-W",
+     "64,64,1,1,1"},
+    {"tf32_with_channels_that_are_filled_up",
+     "3-11-12-3x2-24-6-6-2-1x0-2x2-2x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32+bias", "64,64,1,1,1"},
+    {"tf32_backward", "24-3-2-4x8-3-14-16-2-0x0-4x8-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32",
      "64,64,1,1,1"},
 };
 
