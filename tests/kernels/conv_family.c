@@ -19,9 +19,9 @@
 #define TRIAL_MACS     1.5e6
 #define PROBLEMS       3
 #define PROBLEMS_LONG  30
-#define CLAIM_DAYS     5
+#define CLAIM_DAYS     8
 #define EPILOGUES      2
-#define EPILOGUE_DAYS  12
+#define EPILOGUE_DAYS  18
 /* most random problems drawn to find one that the solver serves */
 #define PROBLEM_TRIES  400
 #define EPILOGUE_TRIES 20

@@ -22,8 +22,8 @@
 /* These kernels are compiled on one of so many days, not every day: a solver's first shape by each kin, with an
  * epilogue, and its other shapes. */
 #define KIN_DAYS      2
-#define EPILOGUE_DAYS 3
-#define SHAPE_DAYS    8
+#define EPILOGUE_DAYS 6
+#define SHAPE_DAYS    16
 
 /* The compiler (a clang by name, HIPRTC or NVRTC) and the target with its number of compute
  * units. */
