@@ -69,13 +69,13 @@ struct launch {
 
 /*
  * How the rounding errors of a solution compare with those of a plain sum of products, if it transforms tiles (Winograd,
- * FFT), adds up the sums of short pieces, or rounds its inputs (TF32); worker/verify/tolerance.h has the formulas. All 0
- * for a plain sum, in any order.
+ * FFT), adds up the sums of short pieces, rounds its inputs (TF32), or cuts off products (FP8 on some of NVIDIA's matrix
+ * units); worker/verify/tolerance.h has the formulas. All 0 for a plain sum, in any order.
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
-    /* Transforms: the products in the longest sum of transformed values. Pieces, and rounded inputs: the products in the
-     * shortest sum of an output. */
+    /* Transforms: the products in the longest sum of transformed values. Pieces, rounded inputs and cut products: the
+     * products in the shortest sum of an output. */
     double terms;
     /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
      * sum: how much larger the errors of the transformed sums are than those of a plain sum. */
@@ -87,6 +87,9 @@ struct solution_rounding {
     /* The most by which inputs change before they are multiplied, by the number: 2^-11 for TF32 by rounding to the nearest,
      * 2^-10 by cutting off. 0 for a solution that takes inputs as they are. Only problems in TF32 allow it, and it goes with a plain sum. */
     double inputs;
+    /* The most that a product loses by being cut off where 32 of them are added up, by the largest of the 32; their sum loses
+     * so much of itself. All else is a plain sum. 0 for a solution whose products are exact or rounded as FP32. */
+    double products;
 };
 
 struct solution {

@@ -8,6 +8,7 @@
  * an epilogue (matrix_epilogue.h). With one, the result's rows are positions, each of `groups` groups of `columns`.
  */
 #include "dialect.h"
+#include "float8.h"
 #include "matrix_epilogue.h"
 
 #define ITEMS 128

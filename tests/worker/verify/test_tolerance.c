@@ -15,11 +15,11 @@ static void test_tolerance(void)
     } rows[] = {
         {TYPE_FP32, {0}, 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
         {TYPE_FP32, {0}, 1000, 0, 2, 9, 32 * 0x1p-24},
-        {TYPE_FP32, {true, 6, 0.5, 24, 0, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
-        {TYPE_FP32, {true, 100, 2, 25, 0, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 6, 0.5, 24, 0, 0, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 100, 2, 25, 0, 0, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
         {TYPE_FP16, {0}, 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
         {TYPE_FP16,
-         {true, 100, 2, 25, 0, 0},
+         {true, 100, 2, 25, 0, 0, 0},
          900,
          0,
          2,
@@ -32,6 +32,14 @@ static void test_tolerance(void)
         {TYPE_FP32, {.depth = 98, .terms = 4}, 4, 0, 2, 9, 6 * 2 * 0x1p-24},
         {TYPE_FP32, {.inputs = 0x1p-11, .terms = 4}, 9, 0, 2, 9, 22 * 0x1p-24 + 0x1.002p-9},
         {TYPE_FP32, {.inputs = 0x1p-11, .terms = 256}, 576, 0, 2, 9, 32 * 0x1p-24 + 0x1p-10},
+        {TYPE_FP32, {.products = 0x1p-13, .terms = 256}, 576, 0, 2, 9, 32 * 0x1p-24 + 0x1p-12},
+        {TYPE_FP8,
+         {.products = 0x1p-13, .terms = 256},
+         576,
+         16,
+         2,
+         9,
+         32 * 0x1p-24 + 0x1p-12 + 1 + 0x1p-9},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         struct tolerance tolerance;
@@ -104,6 +112,58 @@ static void test_rounded_sums(void)
         }
         g_assert_cmpfloat(most, <, 1);
         g_assert_cmpfloat(most, >, 0.1);
+    }
+}
+
+/* A product as an instruction takes it that cuts off what is below 2^-13 times `power`. */
+static double cut(double product, double power)
+{
+    double unit = power * 0x1p-13;
+
+    return trunc(product / unit) * unit;
+}
+
+static double power_below(double number)
+{
+    return exp2(floor(log2(fabs(number))));
+}
+
+/* The same for products that are cut off, 32 at a time: of either sign, and all positive, whose errors add up. */
+static void test_cut_products(void)
+{
+    static const int lengths[] = {32, 576, 4608};
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(lengths); i++) {
+        int length = lengths[i / 2];
+        bool is_positive = i % 2;
+        const struct solution_rounding rounding = {.terms = length, .products = 0x1p-13};
+        struct tolerance tolerance;
+        struct problem p;
+        double most = 0;
+        problem_init(&p);
+        tolerance_init(&tolerance, &p, &rounding, length);
+        if (is_positive)
+            tolerance_for_real(&tolerance, length);
+        for (int sum = 0; sum < 500; sum++) {
+            double error = 0, magnitude = 0;
+            for (int first = 0; first < length; first += 32) {
+                double products[32], largest = 0, exact = 0, got = 0;
+                for (int term = 0; term < 32; term++) {
+                    double product =
+                        g_rand_double_range(random, 0.25, 1) * g_rand_double_range(random, 0.25, 1);
+                    products[term] = is_positive || g_rand_boolean(random) ? product : -product;
+                    largest = fmax(largest, product);
+                    exact += products[term];
+                    magnitude += product;
+                }
+                for (int term = 0; term < 32; term++)
+                    got += cut(products[term], power_below(largest));
+                error += (got == 0 ? 0 : cut(got, power_below(got))) - exact;
+            }
+            most = fmax(most, fabs(error) / (tolerance.per_magnitude * magnitude));
+        }
+        g_assert_cmpfloat(most, <, 1);
+        g_assert_cmpfloat(most, >, is_positive ? 0.02 : 0.1);
     }
 }
 
@@ -313,6 +373,7 @@ int main(int argc, char **argv)
                     test_transforms);
     g_test_add_func("/tolerance/rounded_inputs_count_as_they_cancel", test_rounded_inputs);
     g_test_add_func("/tolerance/is_near_the_errors_of_rounded_inputs", test_rounded_sums);
+    g_test_add_func("/tolerance/is_near_the_errors_of_cut_products", test_cut_products);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
     g_test_add_func("/tolerance/selections_are_exact", test_selections_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);

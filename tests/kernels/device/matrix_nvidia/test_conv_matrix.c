@@ -223,7 +223,8 @@ static void epilogues_are_done(gconstpointer data)
 }
 
 /* The last convolution of ResNet's blocks, whose residual is read in pairs of channels, or one by one where tensors are
- * copied; and FP32 problems in TF32: in place, copied with channels filled up, in groups, split into parts, with depth. */
+ * copied; FP32 problems in TF32: in place, copied with channels filled up, in groups, split into parts, with depth; and the
+ * same in FP8 and BF8, which mix. */
 static const struct {
     const char *name, *solver, *key, *config;
 } blocks[] = {
@@ -281,6 +282,19 @@ static const struct {
     {"tf32_backward_with_boxes_in_depth", "ConvTma",
      "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
      "64,64,1,1,1"},
+    {"fp8", "ConvMatrix", "80-9-7-3x3-80-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP8-F",
+     "64,64,32,32,32,3,1"},
+    {"fp8_and_bf8_of_planes_in_parts", "ConvMatrix",
+     "84-5-7-4x4-70-4-4-1-1x0-1x1-1x1-0-NCHW-FP8BF8FP16-F_g2", "64,64,32,32,32,2,2"},
+    {"bf8_with_an_epilogue", "ConvMatrix",
+     "80-5-7-1x1-144-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-BF8-F+scale(channel)+bias+add(FP8,NHWC)+relu",
+     "64,64,32,32,64,2,1"},
+    {"bf8_and_fp8_with_an_epilogue_of_planes", "ConvMatrix",
+     "36-5-7-1x1-68-5-7-2-0x0-1x1-1x1-0-NCHW-BF8FP8BF16-F+bias+add(BF16,NCHW)+relu",
+     "64,64,32,32,32,2,1"},
+    {"fp8_in_depth", "ConvMatrix",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP8FP8FP32-F",
+     "64,64,32,32,32,2,1"},
 };
 
 static void single_problem(gconstpointer data)
