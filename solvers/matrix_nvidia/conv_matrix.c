@@ -19,8 +19,11 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
 #define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
-/* Registers: of a work-item beside its sums; of a multiprocessor. */
+/* Registers: of a work-item beside its sums; more of them for FP8 and BF8, which are FP16 in registers on targets that have no
+ * instructions for them; the most of a work-item, and of a multiprocessor. */
 #define REGISTERS_BESIDE 112
+#define REGISTERS_FLOAT8 32
+#define REGISTERS_MOST   255
 #define REGISTERS_UNIT   65536
 static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
@@ -78,10 +81,11 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
                                const int32_t *values)
 {
     int sums = values[WARP_M] * values[WARP_N] / WARP_ITEMS;
+    int registers = sums + REGISTERS_BESIDE + (conv_is_float8(p) ? REGISTERS_FLOAT8 : 0);
 
-    (void)p;
     (void)context;
-    return warps_of(values) * WARP_ITEMS * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
+    return registers <= REGISTERS_MOST &&
+           warps_of(values) * WARP_ITEMS * registers <= REGISTERS_UNIT;
 }
 
 static bool items_share_loads(const struct problem *p, const struct context *context,

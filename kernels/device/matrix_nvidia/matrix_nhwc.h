@@ -16,13 +16,13 @@
  *
  * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
- * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, TF32, or in F INT8, FP8 and BF8) and LANE; SPLIT: terms are split into
- * parts, whose sums are stored for conv_matrix_sum.cl. TURNED: in B the filter is a copy with k innermost,
- * w[c][fil_d][fil_h][fil_w][k], for units that need terms innermost.
+ * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, TF32, or in F INT8, FP8 and BF8, with TYPE_Y) and LANE;
+ * SPLIT: terms are split into parts, whose sums are stored for conv_matrix_sum.cl. TURNED: in B the filter is a copy with k
+ * innermost, w[c][fil_d][fil_h][fil_w][k], for units that need terms innermost.
  *
  * Operands are counted in "elements" of 16 bits (matrix_nvidia.h), rows and columns of the result in numbers. So c is
- * half the number of channels in types of 8 bits and twice that number in TF32, and a number of TF32 has WIDTH elements. BLOCK_K
- * counts elements, whichever operand they are of: in TF32 half as many terms.
+ * half the number of channels in types of 8 bits and twice that number in TF32, and a number of TF32 has WIDTH elements.
+ * BLOCK_K counts elements, whichever operand they are of: in TF32 half as many terms.
  *
  * In local memory an operand has its order in memory: terms innermost, or (BY_TERM) rows or columns innermost.
  * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that

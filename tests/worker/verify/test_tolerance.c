@@ -162,6 +162,8 @@ static void test_cut_products(void)
             }
             most = fmax(most, fabs(error) / (tolerance.per_magnitude * magnitude));
         }
+        g_test_message("%d %s products: %.3f of the tolerance", length,
+                       is_positive ? "positive" : "random", most);
         g_assert_cmpfloat(most, <, 1);
         g_assert_cmpfloat(most, >, is_positive ? 0.02 : 0.1);
     }

@@ -305,22 +305,26 @@ static void single_problem(gconstpointer data)
                                        &contexts[CONTEXT_NVIDIA], blocks[i].config));
 }
 
-/* Random problems in TF32 of all kinds, layouts and sizes, with each solver's default config (long suite). */
-static void random_problems_in_tf32(gconstpointer data)
+/* Random problems in TF32, FP8 and BF8 of all kinds, layouts and sizes, with each solver's default config (long suite). */
+static void random_problems_of_other_types(gconstpointer data)
 {
     static const char *const names[] = {"ConvMatrix", "ConvWgmma", "ConvTma"};
+    bool float8 = GPOINTER_TO_INT(data); /* else TF32 */
     g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
     int tried = 0;
 
     for (int i = 0; i < conv_cell_count() * conv_kind_count(); i++) {
-        const struct solver *solver = emulated_solver(names[i % 3]);
+        const struct solver *solver = emulated_solver(names[float8 ? 0 : i % 3]);
         const struct context *context = &contexts[CONTEXT_NVIDIA];
         struct perf_config config;
         struct conv_trial trial;
         struct conv_cell cell;
         struct problem p;
         conv_cell_at(i / conv_kind_count(), &cell);
-        if (!cell.tf32 || g_rand_int_range(random, 0, RANDOM_OF) > 0)
+        bool is_its =
+            float8 ? data_type_bytes(cell.type[TENSOR_X]) == 1 && cell.type[TENSOR_X] != TYPE_INT8
+                   : cell.tf32;
+        if (!is_its || g_rand_int_range(random, 0, RANDOM_OF) > 0)
             continue;
         conv_kind_problem(random, i % conv_kind_count(), (enum conv_sizes)(i % CONV_SIZES_COUNT),
                           &cell, RANDOM_MACS, &p);
@@ -332,7 +336,6 @@ static void random_problems_in_tf32(gconstpointer data)
         conv_trial_clear(&trial);
         tried++;
     }
-    (void)data;
     g_test_message("%d problems", tried);
     g_assert_cmpint(tried, >, 10);
 }
@@ -363,9 +366,12 @@ static void add_tests(struct solution_runner *opened, const struct context *made
         if (test_is_long() || test_is_turn((int)i, SINGLE_DAYS))
             g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
     }
-    if (test_is_long())
-        g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", NULL,
-                             random_problems_in_tf32);
+    if (test_is_long()) {
+        g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", GINT_TO_POINTER(0),
+                             random_problems_of_other_types);
+        g_test_add_data_func("/conv_matrix/random_problems_in_fp8_and_bf8_are_right",
+                             GINT_TO_POINTER(1), random_problems_of_other_types);
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
         if (is_due)
