@@ -74,8 +74,8 @@ struct launch {
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
-    /* Transforms: the products in the longest sum of transformed values. Pieces, rounded inputs and cut products: the
-     * products in the shortest sum of an output. */
+    /* Transforms: the products in the longest sum of transformed values. Pieces, and rounded inputs: the products in the
+     * shortest sum of an output. */
     double terms;
     /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
      * sum: how much larger the errors of the transformed sums are than those of a plain sum. */

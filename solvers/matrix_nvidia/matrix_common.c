@@ -491,8 +491,7 @@ void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct so
             (struct solution_rounding){.inputs = unit == MATRIX_WGMMA ? TF32_CUT : TF32_ROUNDOFF,
                                        .terms = conv_shortest_sum(p)};
     if (conv_is_float8(p))
-        solution->rounding =
-            (struct solution_rounding){.products = FLOAT8_CUT, .terms = conv_shortest_sum(p)};
+        solution->rounding.products = FLOAT8_CUT;
 }
 
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,

@@ -7,7 +7,7 @@
 
 #define PLAIN_MOST       16.0
 #define TRANSFORM_FACTOR 4.0
-#define PRODUCTS_FACTOR  16.0
+#define INPUTS_FACTOR    16.0
 /* The products that a solution adds up at once where it cuts them off. */
 #define CUT_AT_ONCE      32
 
@@ -113,15 +113,15 @@ static double factor_of(const struct solution_rounding *rounding, double length)
                                TRANSFORM_FACTOR * sqrt(rounding->roundings / rounding->terms));
 }
 
-/* Adds to the factor of the magnitude what rounding both factors of each product does, and cutting off products. */
+/* Adds to the factor of the magnitude what rounding both factors of each product does, and, for real data, what cutting off
+ * products does. */
 static void add_products(struct tolerance *tolerance, const struct solution_rounding *rounding)
 {
-    double unit = rounding->inputs + rounding->products; /* one of them is 0 */
-    double most =
-        (2 + rounding->inputs) * rounding->inputs + (CUT_AT_ONCE + 1) * rounding->products;
+    double most = (2 + rounding->inputs) * rounding->inputs;
 
-    tolerance->of_products_most = most;
-    tolerance->of_products = fmin(most, PRODUCTS_FACTOR * unit / sqrt(fmax(rounding->terms, 1)));
+    tolerance->of_products_most = most + (CUT_AT_ONCE + 1) * rounding->products;
+    tolerance->of_products =
+        fmin(most, INPUTS_FACTOR * rounding->inputs / sqrt(fmax(rounding->terms, 1)));
     tolerance->per_magnitude += tolerance->of_products;
 }
 

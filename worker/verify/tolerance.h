@@ -11,7 +11,7 @@
  *   plain sums             f = min(L + 2, 16)
  *   sums of pieces         f = min(depth + 2, 16 sqrt((depth + 2) / terms))
  *   inputs in TF32         f of a plain sum + min(2 + 2^-11, 16 / sqrt(terms)) * 2^-11 / u
- *   products cut off       f of a plain sum + min(33, 16 / sqrt(terms)) * w / u
+ *   products cut off       f of a plain sum; for real data + 33 w / u
  *   selections             f = 0, and v = 0 where the output's type holds every element of x
  *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
@@ -54,11 +54,10 @@
  * Products cut off (FP8 and BF8 on NVIDIA's matrix units, w = 2^-13). Of 32 products that an instruction adds up each is cut
  * off at w times the power of two below the largest of them, and their sum at w times the power of two below itself. These
  * sums are added up in FP32.
- * - The 32 products lose at most 32 w of the largest, and their sum w of itself: 33 w m, the bound where errors do not cancel.
- * - Random products are below 1 (random.h), so each loses up to w / 2, of its own sign: 0.29 w (root of the mean square). A sum
- *   of 32 of them is 2.5, is cut off at 2w, and loses 1.2 w, as much as 0.20 w of each product. So a sum of `terms` products
- *   is off by 0.35 w sqrt(terms), 0.9 w m / sqrt(terms). The factor 16 is 18 standard deviations.
- * - A missing product is found up to (2^13 / 16)^2 = 2^18 terms, where the output's own rounding does not hide it.
+ * - Random numbers (random.h) lose nothing, and keep the f of a plain sum. They are between 1/4 and 1, multiples of 2^-5, so that
+ *   products are multiples of 2^-10; nothing above 2^-13 is cut off. A sum of 32 is 2.5 (root of the mean square) and is exact
+ *   below 16, at six standard deviations.
+ * - Real data may lose. The 32 products lose at most 32 w of the largest, and their sum w of itself: 33 w m.
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
@@ -111,7 +110,7 @@ struct tolerance {
     /* Each element's magnitude is replaced by the largest one of the tensor. */
     bool tensor_wide;
     double per_magnitude; /* factor of the magnitude: f * u */
-    /* The share of rounded inputs or cut products in it, and the same where errors do not cancel; 0 where a solution does
+    /* The share of rounded inputs in it, and that of rounded inputs and cut products for real data; 0 where a solution does
      * neither. */
     double of_products, of_products_most;
     double per_value; /* v */
