@@ -90,7 +90,8 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
  * split-K parts (splits > 1) does no epilogue. */
 void matrix_add_options(const struct problem *p, enum matrix_unit unit, int splits,
                         struct launch *launch);
-/* Adds the launches that copy tensors, sets the solution's work and says how TF32 rounds inputs and FP8 products. */
+/* Adds the launches that copy tensors, sets the solution's work and says how TF32 rounds inputs
+ * and that FP8's instructions cut off products. */
 void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct solution *solution);
 /* matrix_finish_launch() completes a launch that has its file and its own options: it adds the shared options, sorts
  * them, and adds all arguments and the grid. matrix_finish_solution() adds the launches that add up split-K parts, and

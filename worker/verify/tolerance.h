@@ -51,9 +51,9 @@
  * sum by m / terms, which is found up to (2^11 / 16)^2 = 2^14 terms where inputs are rounded, 2^12 where they are cut off; whole
  *   numbers (random.h) find it in sums of any length.
  *
- * Products cut off (FP8 and BF8 on NVIDIA's matrix units, w = 2^-13). Of 32 products that an instruction adds up each is cut
- * off at w times the power of two below the largest of them, and their sum at w times the power of two below itself. These
- * sums are added up in FP32.
+ * Products cut off (FP8 and BF8 on NVIDIA's matrix units, w = 2^-13). An instruction adds up 32 products. It cuts each off at
+ * w times the power of two below the largest of them, and their sum at w times the power of two below itself. The sums of
+ * instructions are added up in FP32.
  * - Random numbers (random.h) lose nothing, and keep the f of a plain sum. They are between 1/4 and 1, multiples of 2^-5, so that
  *   products are multiples of 2^-10; nothing above 2^-13 is cut off. A sum of 32 is 2.5 (root of the mean square) and is exact
  *   below 16, at six standard deviations.

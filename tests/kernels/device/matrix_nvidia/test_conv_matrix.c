@@ -17,7 +17,7 @@
 #define SHAPE_DAYS     4
 #define EPILOGUES_LONG 24
 /* Single problems, of which PoCL compiles a kernel each, run on one of so many days. */
-#define SINGLE_DAYS    3
+#define SINGLE_DAYS    4
 /* One of so many random problems is run, of at most so many products. */
 #define RANDOM_OF      4
 #define RANDOM_MACS    2e5

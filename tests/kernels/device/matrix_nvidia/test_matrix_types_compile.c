@@ -10,7 +10,7 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/test_effort.h"
 
-#define ROW_DAYS 4
+#define ROW_DAYS 6
 
 static const char *const instructions[] = {"HMMA.FP16",  "HMMA.BF16",  "HMMA.TF32", "QMMA",
                                            "HGMMA.FP16", "HGMMA.BF16", "HGMMA.TF32"};
