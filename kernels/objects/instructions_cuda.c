@@ -46,11 +46,11 @@ static const struct {
     /* NULL for a family without variants. An instruction whose field has no listed value is counted as `name` */
     const struct variant *variants;
 } families[] = {
-    {0x023, "FFMA", NULL},   {0x026, "IDP", NULL},    {0x037, "IMMA", NULL},
-    {0x03c, "HMMA", hmma},   {0x03f, "DMMA", NULL},   {0x181, "LDG", ldg},
-    {0x184, "LDS", lds},     {0x186, "STG", stg},     {0x188, "STS", sts},
-    {0x1ae, "LDGSTS", NULL}, {0x1f0, "HGMMA", hgmma}, {0x1f1, "IGMMA", NULL},
-    {0x1f3, "QGMMA", NULL},
+    {0x023, "FFMA", NULL},  {0x026, "IDP", NULL},    {0x037, "IMMA", NULL},
+    {0x03c, "HMMA", hmma},  {0x03f, "DMMA", NULL},   {0x07a, "QMMA", NULL},
+    {0x181, "LDG", ldg},    {0x184, "LDS", lds},     {0x186, "STG", stg},
+    {0x188, "STS", sts},    {0x1ae, "LDGSTS", NULL}, {0x1f0, "HGMMA", hgmma},
+    {0x1f1, "IGMMA", NULL}, {0x1f3, "QGMMA", NULL},
 };
 
 static const char *variant_name(const struct variant *variants, uint64_t high, const char *name)

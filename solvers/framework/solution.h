@@ -69,8 +69,8 @@ struct launch {
 
 /*
  * How the rounding errors of a solution compare with those of a plain sum of products, if it transforms tiles (Winograd,
- * FFT), adds up the sums of short pieces, or rounds its inputs (TF32); worker/verify/tolerance.h has the formulas. All 0
- * for a plain sum, in any order.
+ * FFT), adds up the sums of short pieces, rounds its inputs (TF32), or cuts off products (FP8 on some of NVIDIA's matrix
+ * units); worker/verify/tolerance.h has the formulas. All 0 for a plain sum, in any order.
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
@@ -88,6 +88,9 @@ struct solution_rounding {
      * the nearest, 2^-10 by cutting off. 0 for a solution that takes inputs as they are. Only problems in TF32 allow
      * it, and it goes with a plain sum. */
     double inputs;
+    /* The most that a product loses by being cut off where 32 of them are added up, by the largest of the 32; their sum loses
+     * so much of itself. All else is a plain sum. 0 for a solution whose products are exact or rounded as FP32. */
+    double products;
 };
 
 struct solution {

@@ -1,8 +1,9 @@
 /*
- * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32, TF32: 8) with FP32
- * (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
- * or BF16, and FP32 where the problem permits TF32; F also INT8 with an INT32 result; groups, stride, dilation, any
- * padding. Dynamic. sm_80 and later.
+ * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (types of 8 bits: 32, TF32: 8) with
+ * FP32 (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
+ * or BF16, and FP32 where the problem permits TF32; F also INT8 with an INT32 result, and FP8 and BF8 in any mixture to any
+ * floating type but FP64; groups, stride, dilation, any padding. Dynamic. sm_80 and later; FP8 and BF8: sm_89 and later,
+ * where instructions multiply these types on sm_89 and sm_120, and FP16's on sm_90 and sm_100.
  * Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may
  * be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -18,8 +19,11 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
 #define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
-/* Registers: of a work-item beside its sums; of a multiprocessor. */
+/* Registers: of a work-item beside its sums; more of them for FP8 and BF8, which are FP16 in registers on targets that have no
+ * instructions for them; the most of a work-item, and of a multiprocessor. */
 #define REGISTERS_BESIDE 112
+#define REGISTERS_FLOAT8 32
+#define REGISTERS_MOST   255
 #define REGISTERS_UNIT   65536
 static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
@@ -77,10 +81,11 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
                                const int32_t *values)
 {
     int sums = values[WARP_M] * values[WARP_N] / WARP_ITEMS;
+    int registers = sums + REGISTERS_BESIDE + (conv_is_float8(p) ? REGISTERS_FLOAT8 : 0);
 
-    (void)p;
     (void)context;
-    return warps_of(values) * WARP_ITEMS * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
+    return registers <= REGISTERS_MOST &&
+           warps_of(values) * WARP_ITEMS * registers <= REGISTERS_UNIT;
 }
 
 static bool items_share_loads(const struct problem *p, const struct context *context,
@@ -125,8 +130,11 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 static bool conv_matrix_is_applicable(const struct problem *p, const struct context *context,
                                       const char **reason)
 {
-    *reason = "needs NVIDIA's matrix units, sm_80 or later";
-    return target_compute_capability(context->target) >= 80 &&
+    bool is_float8 = conv_is_float8(p);
+
+    *reason = is_float8 ? "needs NVIDIA's matrix units for FP8 and BF8, sm_89 or later"
+                        : "needs NVIDIA's matrix units, sm_80 or later";
+    return target_compute_capability(context->target) >= (is_float8 ? 89 : 80) &&
            matrix_serves(p, context, MATRIX_MMA, reason);
 }
 

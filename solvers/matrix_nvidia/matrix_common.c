@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
@@ -22,6 +23,9 @@
 /* The most that TF32's 10 fraction bits change a number, by the number: half a step by rounding, a step by cutting off. */
 #define TF32_ROUNDOFF     0x1p-11
 #define TF32_CUT          0x1p-10
+/* The most that FP8 and BF8 products lose in an instruction's sum, by the largest of them: the last of 13 fraction bits
+ * (multiply() of kernels/device/matrix_nvidia/matrix_nvidia.h). */
+#define FLOAT8_CUT        0x1p-13
 
 /* ---- the product ---- */
 
@@ -285,6 +289,11 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 
 static bool tensors_are_served(const struct problem *p, enum matrix_unit unit, const char **reason)
 {
+    if (conv_is_float8(p)) {
+        *reason = "multiplies FP8 and BF8 in direction F alone, by mma instructions";
+        return unit == MATRIX_MMA && p->direction == DIRECTION_F &&
+               matrix_transform_serves(p, chunk_of(p), reason);
+    }
     if (problem_is_tf32(p)) {
         *reason = "computes in TF32 in directions F and B alone";
         return (unit == MATRIX_MMA || p->direction != DIRECTION_W) &&
@@ -367,9 +376,11 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
 bool matrix_serves(const struct problem *p, const struct context *context, enum matrix_unit unit,
                    const char **reason)
 {
-    return conv_is_plain(p, reason) && tensors_are_served(p, unit, reason) &&
-           groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
-           places_fit_32_bits(p, reason) && sizes_are_served(p, context, unit, reason);
+    /* Kernels of mma instructions include float8.h, for an epilogue's second tensor, too. */
+    return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, unit == MATRIX_MMA, reason) &&
+           tensors_are_served(p, unit, reason) && groups_are_served(p, reason) &&
+           conv_counts_fit_32_bits(p, reason) && places_fit_32_bits(p, reason) &&
+           sizes_are_served(p, context, unit, reason);
 }
 
 /* ---- the launches ---- */
@@ -384,6 +395,10 @@ void matrix_add_options(const struct problem *p, enum matrix_unit unit, int spli
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE",
                        problem_is_tf32(p) ? OP_MODE_TF32 : data_type_name(p->type[TENSOR_X]));
+    if (conv_is_float8(p)) {
+        launch_option_text(launch, "TYPE_B", data_type_name(p->type[TENSOR_W]));
+        launch_option_text(launch, "TYPE_Y", data_type_name(p->type[TENSOR_Y]));
+    }
     if (filter_is_turned(p, unit))
         launch_option_int(launch, "TURNED", 1);
     if (splits == 1)
@@ -473,6 +488,8 @@ void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct so
         solution->rounding =
             (struct solution_rounding){.inputs = unit == MATRIX_WGMMA ? TF32_CUT : TF32_ROUNDOFF,
                                        .terms = conv_shortest_sum(p)};
+    if (conv_is_float8(p))
+        solution->rounding.products = FLOAT8_CUT;
 }
 
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,

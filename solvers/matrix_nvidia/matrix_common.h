@@ -1,7 +1,7 @@
 /*
  * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
  * a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
- * result; other layouts are copied first (matrix_transform.h). Kernels for two dimensions also compute the problems of
+ * result, or by mma forward FP8 and BF8 in any mixture; other layouts are copied first (matrix_transform.h). Kernels for two dimensions also compute the problems of
  * three that conv_flatten() makes flat; the others have the option DEPTH. Here are the matrix product of a problem
  * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the launches.
  */
@@ -11,7 +11,7 @@
 #include "solvers/framework/solution.h"
 #include "solvers/framework/space.h"
 
-/* bytes of an "element" as kernels count operands and terms, whatever the type: 16 bits, a pair of INT8 or half an FP32 */
+/* bytes of an "element" as kernels count operands and terms, whatever the type: 16 bits, a pair of INT8, FP8 or BF8, or half an FP32 */
 #define MATRIX_ELEMENT_BYTES 2
 #define MATRIX_SMALLEST      64 /* rows and columns of the smallest block */
 /* bytes that W's table has for each output position of two blocks of terms */
@@ -38,8 +38,8 @@ bool matrix_serves(const struct problem *p, const struct context *context, enum 
 /* Channels of a group, rounded up to whole chunks: of x and w, and of y. */
 int64_t matrix_c_of(const struct problem *p);
 int64_t matrix_k_of(const struct problem *p);
-/* Elements of 16 bits of so many channels, as kernels count those that an operand has innermost: INT8 channels go in pairs,
- * those of TF32 count twice. */
+/* Elements of 16 bits of so many channels, as kernels count those that an operand has innermost: channels of 8 bits go in
+ * pairs, those of TF32 count twice. */
 int64_t matrix_elements_of(const struct problem *p, int64_t channels);
 /* Elements of 16 bits of a number that an operand does not have innermost: 2 in TF32. W's terms are such numbers. */
 int matrix_number_elements(const struct problem *p);
@@ -90,7 +90,8 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
  * split-K parts (splits > 1) does no epilogue. */
 void matrix_add_options(const struct problem *p, enum matrix_unit unit, int splits,
                         struct launch *launch);
-/* Adds the launches that copy tensors, sets the solution's work and says how TF32 rounds inputs. */
+/* Adds the launches that copy tensors, sets the solution's work and says how TF32 rounds inputs
+ * and that FP8's instructions cut off products. */
 void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct solution *solution);
 /* matrix_finish_launch() completes a launch that has its file and its own options: it adds the shared options, sorts
  * them, and adds all arguments and the grid. matrix_finish_solution() adds the launches that add up split-K parts, and

@@ -8,6 +8,8 @@
 #define PLAIN_MOST       16.0
 #define TRANSFORM_FACTOR 4.0
 #define INPUTS_FACTOR    16.0
+/* The products that a solution adds up at once where it cuts them off. */
+#define CUT_AT_ONCE      32
 
 static double unit_roundoff(enum data_type type)
 {
@@ -111,15 +113,16 @@ static double factor_of(const struct solution_rounding *rounding, double length)
                                TRANSFORM_FACTOR * sqrt(rounding->roundings / rounding->terms));
 }
 
-/* Adds to the factor of the magnitude what rounding both factors of each product does. */
-static void add_inputs(struct tolerance *tolerance, const struct solution_rounding *rounding)
+/* Adds to the factor of the magnitude what rounding both factors of each product does, and, for real data, what cutting off
+ * products does. */
+static void add_products(struct tolerance *tolerance, const struct solution_rounding *rounding)
 {
     double most = (2 + rounding->inputs) * rounding->inputs;
 
-    tolerance->of_inputs_most = most;
-    tolerance->of_inputs =
+    tolerance->of_products_most = most + (CUT_AT_ONCE + 1) * rounding->products;
+    tolerance->of_products =
         fmin(most, INPUTS_FACTOR * rounding->inputs / sqrt(fmax(rounding->terms, 1)));
-    tolerance->per_magnitude += tolerance->of_inputs;
+    tolerance->per_magnitude += tolerance->of_products;
 }
 
 void tolerance_init(struct tolerance *tolerance, const struct problem *p,
@@ -146,7 +149,7 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
         factor *= 2;
     tolerance->per_magnitude = factor * sum_unit;
     if (rounding)
-        add_inputs(tolerance, rounding);
+        add_products(tolerance, rounding);
     tolerance->per_value = unit_roundoff(stored);
     tolerance->smallest = smallest_step(stored);
     if (is_integer(p->type[out])) {
@@ -169,11 +172,11 @@ void tolerance_for_whole(struct tolerance *tolerance)
 void tolerance_for_real(struct tolerance *tolerance, double length)
 {
     double least = tolerance->tensor_wide ? sqrt(length) : 1;
-    double of_sums = tolerance->per_magnitude - tolerance->of_inputs;
+    double of_sums = tolerance->per_magnitude - tolerance->of_products;
 
     tolerance->per_magnitude =
-        of_sums * fmax(least, (length + 2) / PLAIN_MOST) + tolerance->of_inputs_most;
-    tolerance->of_inputs = tolerance->of_inputs_most;
+        of_sums * fmax(least, (length + 2) / PLAIN_MOST) + tolerance->of_products_most;
+    tolerance->of_products = tolerance->of_products_most;
 }
 
 double tolerance_at(const struct tolerance *tolerance, const struct expected *expected,

@@ -11,10 +11,11 @@
  *   plain sums             f = min(L + 2, 16)
  *   sums of pieces         f = min(depth + 2, 16 sqrt((depth + 2) / terms))
  *   inputs in TF32         f of a plain sum + min(2 + 2^-11, 16 / sqrt(terms)) * 2^-11 / u
+ *   products cut off       f of a plain sum; for real data + 33 w / u
  *   selections             f = 0, and v = 0 where the output's type holds every element of x
  *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
- * growth, terms, roundings, depth and inputs are the solution's (solvers/framework/solution.h).
+ * growth, terms, roundings, depth, inputs and w, its `products`, are the solution's (solvers/framework/solution.h).
  *
  * Plain sums (Direct, GEMM, ImplicitGEMM):
  * - A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability of Numerical
@@ -49,6 +50,14 @@
  * - An element at an edge has fewer products, so terms is that of the element with the fewest. A missing product changes the
  * sum by m / terms, which is found up to (2^11 / 16)^2 = 2^14 terms where inputs are rounded, 2^12 where they are cut off; whole
  *   numbers (random.h) find it in sums of any length.
+ *
+ * Products cut off (FP8 and BF8 on NVIDIA's matrix units, w = 2^-13). An instruction adds up 32 products. It cuts each off at
+ * w times the power of two below the largest of them, and their sum at w times the power of two below itself. The sums of
+ * instructions are added up in FP32.
+ * - Random numbers (random.h) lose nothing, and keep the f of a plain sum. They are between 1/4 and 1, multiples of 2^-5, so that
+ *   products are multiples of 2^-10; nothing above 2^-13 is cut off. A sum of 32 is 2.5 (root of the mean square) and is exact
+ *   below 16, at six standard deviations.
+ * - Real data may lose. The 32 products lose at most 32 w of the largest, and their sum w of itself: 33 w m.
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
@@ -101,8 +110,9 @@ struct tolerance {
     /* Each element's magnitude is replaced by the largest one of the tensor. */
     bool tensor_wide;
     double per_magnitude; /* factor of the magnitude: f * u */
-    /* The share of rounded inputs in it, and the same where errors do not cancel; 0 where inputs are taken as they are. */
-    double of_inputs, of_inputs_most;
+    /* The share of rounded inputs in it, and that of rounded inputs and cut products for real data; 0 where a solution does
+     * neither. */
+    double of_products, of_products_most;
     double per_value; /* v */
     /* the smallest step of the output's type; 1/2 for an integer type that was not exact before its rounding */
     double smallest;

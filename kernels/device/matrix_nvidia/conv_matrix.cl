@@ -3,14 +3,16 @@
  * terms.
  *
  * A workgroup computes BLOCK_M by BLOCK_N sums, and each of its warps WARP_M by WARP_N of them in registers, by
- * products of 16 by 8 by 16 (INT8: 32, TF32: 8). Blocks of BLOCK_K elements of terms of both operands are copied into
- * local memory without registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with rows
- * or columns innermost is transposed by the load into registers (ldmatrix, .trans). That instruction transposes 16
+ * products of 16 by 8 by 16 (types of 8 bits: 32, TF32: 8). Blocks of BLOCK_K elements of terms of both operands are copied
+ * into local memory without registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with
+ * rows or columns innermost is transposed by the load into registers (ldmatrix, .trans). That instruction transposes 16
  * bits, so numbers of TF32 are then loaded one by one.
  *
- * Options: DIRECTION_*, TYPE (FP16, BF16, INT8 or TF32), LANE, the sizes above, SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16, TF32; in F INT8, or FP8 and BF8 with TYPE_B and TYPE_Y, the types of w and y),
+ * LANE, the sizes above, SPLIT.
  */
 #include "dialect.h"
+#include "float8.h"
 
 #define WARPS_M (BLOCK_M / WARP_M)
 #define WARPS_N (BLOCK_N / WARP_N)

@@ -16,13 +16,13 @@
  *
  * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
- * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, TF32, or in F INT8) and LANE; SPLIT: terms are split into
- * parts, whose sums are stored for conv_matrix_sum.cl. TURNED: in B the filter is a copy with k innermost,
- * w[c][fil_d][fil_h][fil_w][k], for units that need terms innermost.
+ * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, TF32, or in F INT8, FP8 and BF8, with TYPE_Y) and LANE;
+ * SPLIT: terms are split into parts, whose sums are stored for conv_matrix_sum.cl. TURNED: in B the filter is a copy with k
+ * innermost, w[c][fil_d][fil_h][fil_w][k], for units that need terms innermost.
  *
  * Operands are counted in "elements" of 16 bits (matrix_nvidia.h), rows and columns of the result in numbers. So c is
- * half the number of channels in INT8 and twice that number in TF32, and a number of TF32 has WIDTH elements. BLOCK_K
- * counts elements, whichever operand they are of: in TF32 half as many terms.
+ * half the number of channels in types of 8 bits and twice that number in TF32, and a number of TF32 has WIDTH elements.
+ * BLOCK_K counts elements, whichever operand they are of: in TF32 half as many terms.
  *
  * In local memory an operand has its order in memory: terms innermost, or (BY_TERM) rows or columns innermost.
  * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that
@@ -69,9 +69,12 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-/* The result's type: that of the tensors (FP32 for TF32), or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
+/* The result's type: that of the tensors (FP32 for TF32), for INT8 tensors INT32 or what the epilogue gives (TYPE_Y), and
+ * TYPE_Y for FP8 and BF8. */
 #if LONG_NUMBERS
 #define RESULT_TYPE FP32
+#elif BYTE_FLOATS
+#define RESULT_TYPE TYPE_Y
 #elif !WHOLE_NUMBERS
 #define RESULT_TYPE TYPE
 #elif defined(EPILOGUE)
@@ -80,6 +83,8 @@
 #define RESULT_TYPE INT32
 #endif
 #define BYTES_INT8   1
+#define BYTES_FP8    1
+#define BYTES_BF8    1
 #define BYTES_FP16   2
 #define BYTES_BF16   2
 #define BYTES_FP32   4
@@ -526,11 +531,9 @@ DEVICE void stage_pair(LOCAL_POINTER unsigned char *to, float first, float secon
     *(LOCAL_POINTER half_bits *)(LOCAL_POINTER void *)to =
         (half_bits)((unsigned char)EPILOGUE_ROUND(RESULT_TYPE, first) |
                     (unsigned char)EPILOGUE_ROUND(RESULT_TYPE, second) << 8);
-#elif WHOLE_NUMBERS
-    *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)to =
-        EPILOGUE_ROUND(RESULT_TYPE, first) | (unsigned)EPILOGUE_ROUND(RESULT_TYPE, second) << 16;
 #else
-    *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)to = pair_of(first, second);
+    *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)to =
+        DIALECT_JOIN(pair_of_, RESULT_TYPE)(first, second);
 #endif
 }
 

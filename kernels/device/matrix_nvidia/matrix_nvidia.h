@@ -3,9 +3,9 @@
  * mma.sync and cp.async, and offsets in local memory for them. The PTX manual's sections on these instructions
  * say which element each lane holds.
  *
- * Defined before it is included: TYPE (FP16, BF16, INT8 or TF32) and LANE (float or int, the sums' type), ITEMS of a
- * workgroup, NEAR. INT8 elements go in pairs: an "element" of 16 bits is then two neighbours, whose products
- * are added. TF32 elements are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their
+ * Defined before it is included: TYPE (FP16, BF16, INT8, TF32, FP8 or BF8) and LANE (float or int, the sums' type), ITEMS of
+ * a workgroup, NEAR; for FP8 and BF8 also TYPE_B, the type of operand b, which may be the other of the two, and float8.h.
+ * Elements of 8 bits go in pairs: an "element" of 16 bits is then two neighbours, whose products are added. TF32 elements are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their
  * way from local memory into registers (wgmma.h, whose operands go through no registers, cuts them off). Functions that
  * compute are called by all work-items of a workgroup.
  *
@@ -19,13 +19,28 @@ typedef unsigned short half_bits;
 #define WHOLE_BF16    0
 #define WHOLE_INT8    1
 #define WHOLE_TF32    0
+#define WHOLE_FP8     0
+#define WHOLE_BF8     0
 #define WHOLE_NUMBERS DIALECT_JOIN(WHOLE_, TYPE)
 #define LONG_FP16     0
 #define LONG_BF16     0
 #define LONG_INT8     0
 #define LONG_TF32     1
+#define LONG_FP8      0
+#define LONG_BF8      0
 #define LONG_NUMBERS  DIALECT_JOIN(LONG_, TYPE)
-/* The "elements" of 16 bits of a number. INT8 has 1 as well: its numbers are counted in pairs. */
+/* Whether numbers are floats of 8 bits. */
+#define BYTE_FP16     0
+#define BYTE_BF16     0
+#define BYTE_INT8     0
+#define BYTE_TF32     0
+#define BYTE_FP8      1
+#define BYTE_BF8      1
+#define BYTE_FLOATS   DIALECT_JOIN(BYTE_, TYPE)
+#if !BYTE_FLOATS
+#define TYPE_B TYPE
+#endif
+/* The "elements" of 16 bits of a number. Types of 8 bits have 1 as well: their numbers are counted in pairs. */
 #define WIDTH         (1 + LONG_NUMBERS)
 /* Sizes s of a convolution have the channels c of x and w in elements, and those of y, k, in numbers: c in numbers, k in
  * elements. */
@@ -33,6 +48,9 @@ typedef unsigned short half_bits;
 #define ELEMENTS_K(s) ((s)->k * WIDTH)
 
 #define CHUNK_BYTES 16
+
+/* Two numbers rounded to the stored type in one word, the first one in the low half: pair_of_FP16() and pair_of_BF16(). */
+#define pair_of(first, second) DIALECT_JOIN(pair_of_, TYPE)(first, second)
 
 /* Divides numbers below 2^31 by a multiplication and a shift; the host computes the fields (matrix_add_divisor()). */
 struct divisor {
@@ -79,6 +97,14 @@ DEVICE void end_stage(void)
 #define load_shared_chunk load_chunk
 #define AWAIT_STAGES(count)
 
+#define PAIR_OF(type)                                                                              \
+    DEVICE unsigned pair_of_##type(float first, float second)                                      \
+    {                                                                                              \
+        return to_##type(first) | (unsigned)to_##type(second) << 16;                               \
+    }
+PAIR_OF(FP16)
+PAIR_OF(BF16)
+
 #if WHOLE_NUMBERS
 DEVICE int product_of(half_bits a, half_bits b)
 {
@@ -104,15 +130,37 @@ DEVICE unsigned load_number(LOCAL_POINTER unsigned char *memory, unsigned from)
 {
     return rounded_word(LOCAL_WORD(memory, from));
 }
-#else
-DEVICE unsigned pair_of(float first, float second)
-{
-    return DIALECT_JOIN(to_, TYPE)(first) | (unsigned)DIALECT_JOIN(to_, TYPE)(second) << 16;
-}
-
+#elif !BYTE_FLOATS
 DEVICE float product_of(half_bits a, half_bits b)
 {
     return DIALECT_JOIN(from_, TYPE)(a) * DIALECT_JOIN(from_, TYPE)(b);
+}
+#endif
+
+#if BYTE_FLOATS
+#define CUT_PRODUCTS      32
+#define CUT_FRACTION_BITS 13
+
+/* The sum of an instruction's products as Ada computes it: each product is cut off where the largest one's fraction ends,
+ * and the sum where its own does (multiply() has the source). */
+DEVICE float cut_sum(const float *products)
+{
+    union float_bits product, step, sum, plain;
+    unsigned largest = 0; /* exponent, in its place */
+    sum.value = plain.value = 0;
+    LOOP for (int i = 0; i < CUT_PRODUCTS; i++)
+    {
+        product.value = products[i];
+        plain.value += product.value;
+        largest = largest > (product.bits & 0x7f800000u) ? largest : product.bits & 0x7f800000u;
+    }
+    if (largest == 0 || (plain.bits & 0x7f800000u) == 0x7f800000u)
+        return plain.value;
+    step.bits = largest - (CUT_FRACTION_BITS << 23);
+    LOOP for (int i = 0; i < CUT_PRODUCTS; i++) sum.value +=
+        (float)(int)(products[i] / step.value) * step.value;
+    sum.bits &= ~((1u << (23 - CUT_FRACTION_BITS)) - 1);
+    return sum.value;
 }
 #endif
 
@@ -172,6 +220,21 @@ DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsi
         sums[e] += as_float(EXCHANGED(memory, a_lane, e / 2 + term / 4 * 2)) *
                    as_float(EXCHANGED(memory, b_lane, 4 + term / 4));
     }
+#elif BYTE_FLOATS
+    LOOP for (int e = 0; e < 4; e++)
+    {
+        float products[CUT_PRODUCTS];
+        LOOP for (int term = 0; term < CUT_PRODUCTS; term++)
+        {
+            int a_lane = first + lane / 4 * 4 + term % 16 / 4;
+            int b_lane = first + (lane % 4 * 2 + e % 2) * 4 + term % 16 / 4;
+            unsigned a_word = EXCHANGED(memory, a_lane, e / 2 + term / 16 * 2);
+            unsigned b_word = EXCHANGED(memory, b_lane, 4 + term / 16);
+            products[term] = LOAD(TYPE, (const unsigned char *)&a_word, term % 4) *
+                             LOAD(TYPE_B, (const unsigned char *)&b_word, term % 4);
+        }
+        sums[e] += cut_sum(products);
+    }
 #else
     LOOP for (int e = 0; e < 4; e++) LOOP for (int term = 0; term < 16; term++)
     {
@@ -230,21 +293,27 @@ DEVICE void end_stage(void)
 /* Waits until at most `count` stages are still in flight. */
 #define AWAIT_STAGES(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
 
-#define TEXT_FP16(text) text("f16")
-#define TEXT_BF16(text) text("bf16")
-#define TEXT_INT8(text) text("s8")
-#define TEXT_TF32(text) text("tf32")
-#define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
+#define TEXT_FP16       "f16"
+#define TEXT_BF16       "bf16"
+#define TEXT_INT8       "s8"
+#define TEXT_TF32       "tf32"
+#define TEXT_FP8        "e4m3"
+#define TEXT_BF8        "e5m2"
+#define TYPE_TEXT(text) text(DIALECT_JOIN(TEXT_, TYPE))
 /* The terms of one product, 32 bytes of an operand's line, and the sums' type. */
 #define TERMS_FP16 "k16"
 #define TERMS_BF16 "k16"
 #define TERMS_INT8 "k32"
 #define TERMS_TF32 "k8"
+#define TERMS_FP8  "k32"
+#define TERMS_BF8  "k32"
 #define TYPE_TERMS DIALECT_JOIN(TERMS_, TYPE)
 #define SUMS_FP16  "f32"
 #define SUMS_BF16  "f32"
 #define SUMS_INT8  "s32"
 #define SUMS_TF32  "f32"
+#define SUMS_FP8   "f32"
+#define SUMS_BF8   "f32"
 #define TYPE_SUMS  DIALECT_JOIN(SUMS_, TYPE)
 
 #if LONG_NUMBERS
@@ -264,17 +333,17 @@ DEVICE unsigned load_number(const unsigned char *memory, unsigned from)
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(bits) : "r"(from) : "memory");
     return rounded_word(bits);
 }
-#elif !WHOLE_NUMBERS
-#define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
-
-/* Two sums rounded to the stored type in one word, the first one in the low half. */
-DEVICE unsigned pair_of(float first, float second)
-{
-    unsigned pair;
-    asm(TYPE_TEXT(PAIR_TEXT) : "=r"(pair) : "f"(first), "f"(second));
-    return pair;
-}
 #endif
+
+#define PAIR_OF(type)                                                                              \
+    DEVICE unsigned pair_of_##type(float first, float second)                                      \
+    {                                                                                              \
+        unsigned pair;                                                                             \
+        asm("cvt.rn." TEXT_##type "x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));    \
+        return pair;                                                                               \
+    }
+PAIR_OF(FP16)
+PAIR_OF(BF16)
 
 DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned from, int turn,
                           int item)
@@ -296,24 +365,45 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
 #endif
 }
 
-#define REGISTERS_TEXT "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-#define MULTIPLY_TEXT(type)                                                                        \
-    "mma.sync.aligned.m16n8" TYPE_TERMS ".row.col." TYPE_SUMS "." type "." type "." TYPE_SUMS      \
-    " " REGISTERS_TEXT
+#define MULTIPLY_TEXT                                                                              \
+    "mma.sync.aligned.m16n8" TYPE_TERMS ".row.col." TYPE_SUMS "." DIALECT_JOIN(                    \
+        TEXT_, TYPE) "." DIALECT_JOIN(TEXT_, TYPE_B) "." TYPE_SUMS                                 \
+                                                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, "       \
+                                                     "{%8, %9}, "
 #if WHOLE_NUMBERS
 #define SUM_REGISTER "+r"
 #else
 #define SUM_REGISTER "+f"
 #endif
+
+/* Whether instructions have less than FP32's precision in their sums. Ada and the Blackwells of compute capability 12 have
+ * instructions for FP8 and BF8. Ada's keep 13 fraction bits, of a sum and of the products that are aligned for it (Zhang and
+ * others, "SageAttention2", 2024; DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.5.2, for
+ * Hopper's wgmma). So each instruction begins at zero, and its sums are added in FP32. Other targets have no such
+ * instructions: compilers make FP16's and additions in FP32 of it. */
+#if BYTE_FLOATS && (__CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+#define CUTS_SUMS 1
+#else
+#define CUTS_SUMS 0
+#endif
+
 DEVICE void multiply(const unsigned char *memory, LANE *sums, const unsigned *a, const unsigned *b,
                      int item)
 {
     (void)memory;
     (void)item;
-    asm volatile(TYPE_TEXT(MULTIPLY_TEXT)
+#if CUTS_SUMS
+    float own[4];
+    asm volatile(MULTIPLY_TEXT "{%10, %10, %10, %10};"
+                 : "=f"(own[0]), "=f"(own[1]), "=f"(own[2]), "=f"(own[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+    UNROLL for (int i = 0; i < 4; i++) sums[i] += own[i];
+#else
+    asm volatile(MULTIPLY_TEXT "{%0, %1, %2, %3};"
                  : SUM_REGISTER(sums[0]), SUM_REGISTER(sums[1]), SUM_REGISTER(sums[2]),
                    SUM_REGISTER(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
 }
 
 #endif

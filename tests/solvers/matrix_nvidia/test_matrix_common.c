@@ -267,6 +267,50 @@ static void only_problems_that_ask_get_tf32(void)
 #undef PLANES
 }
 
+/* FP8 and BF8 need instructions of sm_89 or their making from FP16's, and are multiplied forward alone. Their solution says that
+ * products are cut off. */
+static void eight_bit_floats_are_served_forward_from_sm_89(void)
+{
+#define SIZES "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-"
+    static const struct {
+        const char *solver, *target, *key;
+        bool served;
+    } rows[] = {
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-F", true},
+        {"ConvMatrix", "sm_90_132_80g", SIZES "BF8FP8FP32-F", true},
+        {"ConvMatrix", "sm_120_170_32g", SIZES "FP8BF8BF16-F+bias+add(FP8,NHWC)+relu", true},
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP8FP8FP64-F", false},
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP16FP8FP16-F", false},
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-F_ciBF8", false},
+        {"ConvMatrix", "sm_86_84_24g", SIZES "FP8-F", false},
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-B", false},
+        {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-W", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "FP8-F", false},
+        {"ConvTma", "sm_90_132_80g", SIZES "FP8-F", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "FP16-F+bias+add(FP8,NHWC)+relu", false},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct solver *solver = solver_find(rows[i].solver);
+        struct perf_config config = {0};
+        struct solution solution;
+        struct target asked;
+        struct context unlimited;
+        struct problem p;
+        g_test_message("%s for %s: %s", rows[i].solver, rows[i].target, rows[i].key);
+        g_assert_true(target_parse(rows[i].target, &asked, NULL));
+        context_init(&unlimited, &asked);
+        g_assert_true(problem_key_parse(rows[i].key, &p, NULL) && problem_validate(&p, NULL));
+        g_assert_cmpint(solver_applicable(solver, &p, &unlimited, NULL), ==, rows[i].served);
+        if (!rows[i].served)
+            continue;
+        solver->default_config(&p, &unlimited, &config);
+        g_assert_true(solver_solve(solver, &p, &unlimited, &config, &solution, NULL));
+        g_assert_cmpfloat(solution.rounding.products, ==, 0x1p-13);
+    }
+#undef SIZES
+}
+
 /* Solvers of matrix units, fastest first, as plans without measurements order them: all are faster in TF32 than on vector
  * units, and slower than in FP16. */
 static void tf32_is_estimated_between_fp32_and_fp16(void)
@@ -303,6 +347,8 @@ int main(int argc, char **argv)
                     phases_leave_out_what_does_not_meet);
     g_test_add_func("/matrix_common/only_problems_that_ask_get_tf32",
                     only_problems_that_ask_get_tf32);
+    g_test_add_func("/matrix_common/eight_bit_floats_are_served_forward_from_sm_89",
+                    eight_bit_floats_are_served_forward_from_sm_89);
     g_test_add_func("/matrix_common/tf32_is_estimated_between_fp32_and_fp16",
                     tf32_is_estimated_between_fp32_and_fp16);
     g_test_add_func("/matrix_common/only_other_layouts_are_copied", only_other_layouts_are_copied);

@@ -5,6 +5,7 @@
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
+#include "worker/verify/float8.h"
 
 static void test_tolerance(void)
 {
@@ -15,11 +16,11 @@ static void test_tolerance(void)
     } rows[] = {
         {TYPE_FP32, {0}, 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
         {TYPE_FP32, {0}, 1000, 0, 2, 9, 32 * 0x1p-24},
-        {TYPE_FP32, {true, 6, 0.5, 24, 0, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
-        {TYPE_FP32, {true, 100, 2, 25, 0, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 6, 0.5, 24, 0, 0, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 100, 2, 25, 0, 0, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
         {TYPE_FP16, {0}, 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
         {TYPE_FP16,
-         {true, 100, 2, 25, 0, 0},
+         {true, 100, 2, 25, 0, 0, 0},
          900,
          0,
          2,
@@ -105,6 +106,65 @@ static void test_rounded_sums(void)
         g_assert_cmpfloat(most, <, 1);
         g_assert_cmpfloat(most, >, 0.1);
     }
+}
+
+/* A product as an instruction takes it that cuts off what is below 2^-13 times `power`. */
+static double cut(double product, double power)
+{
+    double unit = power * 0x1p-13;
+
+    return trunc(product / unit) * unit;
+}
+
+static double power_below(double number)
+{
+    return exp2(floor(log2(fabs(number))));
+}
+
+/* FP8 and BF8 products of random inputs lose nothing where 32 at a time are cut off, apart from sums of 32 that are beyond
+ * 16; those of inputs of very different sizes do, and stay within the bound for real data. */
+static void test_cut_products(void)
+{
+    static const enum data_type types[] = {TYPE_FP8, TYPE_BF8};
+    const struct solution_rounding rounding = {.products = 0x1p-13};
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    struct tolerance plain, real;
+    struct problem p;
+    double most = 0;
+    problem_init(&p);
+    tolerance_init(&plain, &p, &rounding, 576);
+    tolerance_init(&real, &p, &rounding, 576);
+    tolerance_for_real(&real, 576);
+    for (int sum = 0; sum < 2000; sum++) {
+        bool is_real = sum % 2 == 1;
+        double error = 0, magnitude = 0;
+        for (int first = 0; first < 576; first += 32) {
+            double products[32], largest = 0, exact = 0, got = 0;
+            for (int term = 0; term < 32; term++) {
+                double product = 1;
+                for (int factor = 0; factor < 2; factor++) {
+                    enum data_type type = types[(sum / 2 >> factor) % 2];
+                    double number = g_rand_double_range(random, 0.25, 1) *
+                                    (is_real ? exp2(g_rand_int_range(random, -6, 6)) : 1);
+                    product *= float8_to_float(type, float8_from_float(type, (float)number));
+                }
+                products[term] = is_real || g_rand_boolean(random) ? product : -product;
+                largest = fmax(largest, product);
+                exact += products[term];
+                magnitude += product;
+            }
+            for (int term = 0; term < 32; term++)
+                got += cut(products[term], power_below(largest));
+            error += (got == 0 ? 0 : cut(got, power_below(got))) - exact;
+        }
+        if (is_real)
+            most = fmax(most, fabs(error) / (real.per_magnitude * magnitude));
+        else
+            g_assert_cmpfloat(fabs(error), <=, plain.per_magnitude * magnitude);
+    }
+    g_test_message("real data used %.2f of its tolerance", most);
+    g_assert_cmpfloat(most, <, 1);
+    g_assert_cmpfloat(most, >, 0.05);
 }
 
 /* Whole numbers are right or wrong; a result with one floating input is rounded. */
@@ -313,6 +373,7 @@ int main(int argc, char **argv)
                     test_transforms);
     g_test_add_func("/tolerance/rounded_inputs_count_as_they_cancel", test_rounded_inputs);
     g_test_add_func("/tolerance/is_near_the_errors_of_rounded_inputs", test_rounded_sums);
+    g_test_add_func("/tolerance/cut_products_are_within_their_bound", test_cut_products);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
     g_test_add_func("/tolerance/selections_are_exact", test_selections_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);

@@ -17,7 +17,7 @@
 #define SHAPE_DAYS     4
 #define EPILOGUES_LONG 24
 /* Single problems, of which PoCL compiles a kernel each, run on one of so many days. */
-#define SINGLE_DAYS    3
+#define SINGLE_DAYS    4
 /* One of so many random problems is run, of at most so many products. */
 #define RANDOM_OF      4
 #define RANDOM_MACS    2e5
@@ -223,7 +223,8 @@ static void epilogues_are_done(gconstpointer data)
 }
 
 /* The last convolution of ResNet's blocks, whose residual is read in pairs of channels, or one by one where tensors are
- * copied; and FP32 problems in TF32: in place, copied with channels filled up, in groups, split into parts, with depth. */
+ * copied; FP32 problems in TF32: in place, copied with channels filled up, in groups, split into parts, with depth; and the
+ * same in FP8 and BF8, which mix. */
 static const struct {
     const char *name, *solver, *key, *config;
 } blocks[] = {
@@ -281,6 +282,19 @@ static const struct {
     {"tf32_backward_with_boxes_in_depth", "ConvTma",
      "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
      "64,64,1,1,1"},
+    {"fp8", "ConvMatrix", "80-9-7-3x3-80-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP8-F",
+     "64,64,32,32,32,3,1"},
+    {"fp8_and_bf8_of_planes_in_parts", "ConvMatrix",
+     "84-5-7-4x4-70-4-4-1-1x0-1x1-1x1-0-NCHW-FP8BF8FP16-F_g2", "64,64,32,32,32,2,2"},
+    {"bf8_with_an_epilogue", "ConvMatrix",
+     "80-5-7-1x1-144-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-BF8-F+scale(channel)+bias+add(FP8,NHWC)+relu",
+     "64,64,32,32,64,2,1"},
+    {"bf8_and_fp8_with_an_epilogue_of_planes", "ConvMatrix",
+     "36-5-7-1x1-68-5-7-2-0x0-1x1-1x1-0-NCHW-BF8FP8BF16-F+bias+add(BF16,NCHW)+relu",
+     "64,64,32,32,32,2,1"},
+    {"fp8_in_depth", "ConvMatrix",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP8FP8FP32-F",
+     "64,64,32,32,32,2,1"},
 };
 
 static void single_problem(gconstpointer data)
@@ -291,22 +305,26 @@ static void single_problem(gconstpointer data)
                                        &contexts[CONTEXT_NVIDIA], blocks[i].config));
 }
 
-/* Random problems in TF32 of all kinds, layouts and sizes, with each solver's default config (long suite). */
-static void random_problems_in_tf32(gconstpointer data)
+/* Random problems in TF32, FP8 and BF8 of all kinds, layouts and sizes, with each solver's default config (long suite). */
+static void random_problems_of_other_types(gconstpointer data)
 {
     static const char *const names[] = {"ConvMatrix", "ConvWgmma", "ConvTma"};
+    bool float8 = GPOINTER_TO_INT(data); /* else TF32 */
     g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
     int tried = 0;
 
     for (int i = 0; i < conv_cell_count() * conv_kind_count(); i++) {
-        const struct solver *solver = emulated_solver(names[i % 3]);
+        const struct solver *solver = emulated_solver(names[float8 ? 0 : i % 3]);
         const struct context *context = &contexts[CONTEXT_NVIDIA];
         struct perf_config config;
         struct conv_trial trial;
         struct conv_cell cell;
         struct problem p;
         conv_cell_at(i / conv_kind_count(), &cell);
-        if (!cell.tf32 || g_rand_int_range(random, 0, RANDOM_OF) > 0)
+        bool is_its =
+            float8 ? data_type_bytes(cell.type[TENSOR_X]) == 1 && cell.type[TENSOR_X] != TYPE_INT8
+                   : cell.tf32;
+        if (!is_its || g_rand_int_range(random, 0, RANDOM_OF) > 0)
             continue;
         conv_kind_problem(random, i % conv_kind_count(), (enum conv_sizes)(i % CONV_SIZES_COUNT),
                           &cell, RANDOM_MACS, &p);
@@ -318,7 +336,6 @@ static void random_problems_in_tf32(gconstpointer data)
         conv_trial_clear(&trial);
         tried++;
     }
-    (void)data;
     g_test_message("%d problems", tried);
     g_assert_cmpint(tried, >, 10);
 }
@@ -349,9 +366,12 @@ static void add_tests(struct solution_runner *opened, const struct context *made
         if (test_is_long() || test_is_turn((int)i, SINGLE_DAYS))
             g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
     }
-    if (test_is_long())
-        g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", NULL,
-                             random_problems_in_tf32);
+    if (test_is_long()) {
+        g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", GINT_TO_POINTER(0),
+                             random_problems_of_other_types);
+        g_test_add_data_func("/conv_matrix/random_problems_in_fp8_and_bf8_are_right",
+                             GINT_TO_POINTER(1), random_problems_of_other_types);
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
         if (is_due)

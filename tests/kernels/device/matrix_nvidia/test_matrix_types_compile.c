@@ -1,6 +1,6 @@
-/* Kernels of NVIDIA's matrix units for TF32 compile by NVRTC for each target, direction and layout that solvers serve. With
- * default configs they spill nothing and multiply by TF32's instructions alone. No kernel runs. A row has its turn on one of
- * ROW_DAYS days; the long suite compiles all of them. */
+/* Kernels of NVIDIA's matrix units for TF32, FP8 and BF8 compile by NVRTC for each target, direction and layout that solvers
+ * serve. With default configs they spill nothing and multiply by the instructions that the target has for the type, alone.
+ * No kernel runs. A problem of a row has its turn on one of ROW_DAYS days; the long suite compiles all of them. */
 #include <string.h>
 
 #include "kernels/objects/instructions.h"
@@ -10,29 +10,36 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/test_effort.h"
 
-#define ROW_DAYS 4
+#define ROW_DAYS 6
 
-static const char *const others[] = {"HMMA.FP16", "HMMA.BF16", "HGMMA.FP16", "HGMMA.BF16"};
+static const char *const instructions[] = {"HMMA.FP16",  "HMMA.BF16",  "HMMA.TF32", "QMMA",
+                                           "HGMMA.FP16", "HGMMA.BF16", "HGMMA.TF32"};
 
 static const struct row {
-    const char *solver, *target, *instruction;
+    const char *solver, *target, *types, *mode, *instruction;
     const char *directions;
 } rows[] = {
-    {"ConvMatrix", "sm_80_108_80g", "HMMA.TF32", "FBW"},
-    {"ConvMatrix", "sm_90_132_80g", "HMMA.TF32", "FBW"},
-    {"ConvWgmma", "sm_90_132_80g", "HGMMA.TF32", "FB"},
-    {"ConvTma", "sm_90_132_80g", "HGMMA.TF32", "FB"},
+    {"ConvMatrix", "sm_80_108_80g", "FP32", "_cxTF32", "HMMA.TF32", "FBW"},
+    {"ConvMatrix", "sm_90_132_80g", "FP32", "_cxTF32", "HMMA.TF32", "FBW"},
+    {"ConvWgmma", "sm_90_132_80g", "FP32", "_cxTF32", "HGMMA.TF32", "FB"},
+    {"ConvTma", "sm_90_132_80g", "FP32", "_cxTF32", "HGMMA.TF32", "FB"},
+    {"ConvMatrix", "sm_89_142_48g", "FP8", "", "QMMA", "F"},
+    {"ConvMatrix", "sm_89_142_48g", "BF8FP8FP16", "", "QMMA", "F"},
+    {"ConvMatrix", "sm_120_170_32g", "FP8BF8FP32", "", "QMMA", "F"},
+    /* without instructions for the type */
+    {"ConvMatrix", "sm_90_132_80g", "FP8", "", "HMMA.FP16", "F"},
+    {"ConvMatrix", "sm_90_132_80g", "BF8", "", "HMMA.FP16", "F"},
 };
 
-/* Keys without direction, and their options: large, where blocks are the largest; with groups, stride and dilation; of few
+/* Keys without types and direction, and their options: large, where blocks are the largest; with groups, stride and dilation; of few
  * workgroups, whose terms are split; with depth. */
 static const struct {
     const char *sizes, *options;
 } problems[] = {
-    {"256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-", "_cxTF32"},
-    {"128-57-57-3x3-256-28-28-8-1x1-2x2-2x2-0-NCHW-FP32-", "_g2_cxTF32"},
-    {"512-7-7-1x1-128-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-", "_cxTF32"},
-    {"64-16-28-28-3x3x3-128-16-28-28-4-1x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-", "_cxTF32"},
+    {"256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC", ""},
+    {"128-57-57-3x3-256-28-28-8-1x1-2x2-2x2-0-NCHW", "_g2"},
+    {"512-7-7-1x1-128-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC", ""},
+    {"64-16-28-28-3x3x3-128-16-28-28-4-1x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC", ""},
 };
 
 /* The count that the text of instructions_count() states for the instruction `name`. */
@@ -63,9 +70,10 @@ static void check_launch(const struct row *row, const struct toolchain *toolchai
     g_assert_cmpint(object.spills, ==, 0);
     g_assert_null(
         limits_excess(target, object.scratch_bytes, object.local_bytes + launch->local_bytes));
-    g_assert_cmpint(count_of(counts, row->instruction) > 0, ==, is_product);
-    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
-        g_assert_cmpint(count_of(counts, others[i]), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(instructions); i++) {
+        bool is_its = strcmp(instructions[i], row->instruction) == 0;
+        g_assert_cmpint(count_of(counts, instructions[i]) > 0, ==, is_its && is_product);
+    }
     code_object_clear(&object);
 }
 
@@ -85,7 +93,7 @@ static void check_problem(const struct row *row, const char *key, const struct t
     solver->default_config(&p, &context, &config);
     g_assert_true(solver_solve(solver, &p, &context, &config, &solution, &error));
     for (int i = 0; i < solution.launch_count; i++) {
-        /* kernels that copy FP32 tensors are those of other solvers */
+        /* kernels that copy tensors are those of other solvers */
         if (!g_str_has_prefix(solution.launches[i].file, "conv_transpose"))
             check_launch(row, toolchain, target, &solution.launches[i]);
     }
@@ -106,8 +114,8 @@ static void defaults_compile_to_their_instructions(gconstpointer data)
     }
     for (const char *direction = row->directions; *direction; direction++) {
         for (gsize i = 0; i < G_N_ELEMENTS(problems); i++) {
-            g_autofree char *key =
-                g_strdup_printf("%s%c%s", problems[i].sizes, *direction, problems[i].options);
+            g_autofree char *key = g_strdup_printf("%s-%s-%c%s%s", problems[i].sizes, row->types,
+                                                   *direction, problems[i].options, row->mode);
             if (test_is_long() || test_is_turn(turn++, ROW_DAYS))
                 check_problem(row, key, &target, toolchain);
         }
@@ -119,9 +127,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autofree char *path =
-            g_strdup_printf("/matrix_tf32_compile/defaults_compile_to_their_instructions/%s_%s",
-                            rows[i].solver, rows[i].target);
+        g_autofree char *path = g_strdup_printf(
+            "/matrix_types_compile/defaults_compile_to_their_instructions/%s_%s_%s%s",
+            rows[i].solver, rows[i].target, rows[i].types, rows[i].mode);
         g_test_add_data_func(path, &rows[i], defaults_compile_to_their_instructions);
     }
     return g_test_run();
