@@ -16,7 +16,7 @@
 #define EMULATED " -DMATRIX_EMULATED=1 -cl-opt-disable"
 
 /* Epilogues drawn for a case: one on one of EPILOGUE_DAYS days, or many in the long suite. */
-#define EPILOGUE_DAYS  3
+#define EPILOGUE_DAYS  6
 /* Cases of FP8 and BF8 take turns: each runs on one of so many days. */
 #define FLOAT8_DAYS    2
 #define EPILOGUES_LONG 16

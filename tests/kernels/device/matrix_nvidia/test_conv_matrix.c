@@ -12,12 +12,12 @@
 
 /* Epilogues drawn for a case: one on one of EPILOGUE_DAYS days, or many in the long suite. PoCL compiles a kernel for
  * each. */
-#define EPILOGUE_DAYS  3
+#define EPILOGUE_DAYS  6
 /* Each shape of a case runs on one of so many days. */
-#define SHAPE_DAYS     4
+#define SHAPE_DAYS     8
 #define EPILOGUES_LONG 24
 /* Single problems, of which PoCL compiles a kernel each, run on one of so many days. */
-#define SINGLE_DAYS    4
+#define SINGLE_DAYS    8
 /* One of so many random problems is run, of at most so many products. */
 #define RANDOM_OF      4
 #define RANDOM_MACS    2e5
