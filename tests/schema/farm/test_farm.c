@@ -149,8 +149,8 @@ static void test_upkeep_is_one_at_a_time(void)
     g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
     g_assert_true(begun);
     g_clear_pointer(&other, store_close); /* the session is killed during upkeep */
-    for (gint64 limit = patience_end();
-         !(farm_begin_upkeep(f.boss, 0, &begun, &error) && begun) && g_get_monotonic_time() < limit;)
+    for (gint64 limit = patience_end(); !(farm_begin_upkeep(f.boss, 0, &begun, &error) && begun) &&
+                                        g_get_monotonic_time() < limit;)
         g_usleep(10000);
     g_assert_true(begun);
     g_assert_no_error(error);
