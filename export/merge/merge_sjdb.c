@@ -459,8 +459,10 @@ static int64_t keep_rest_of(struct merge *merge, const struct solved_input *inpu
     }
     for (size_t i = 0; i < MIN(count, SOLUTIONS_MAX); i++) {
         if (is_wanted(merge, input, key, &read, solutions[i].solver)) {
-            kept += add_solution(merge, input, writer, &problem, &solutions[i]);
-            decide(merge->solutions, key, solutions[i].solver, input->input);
+            int64_t added = add_solution(merge, input, writer, &problem, &solutions[i]);
+            if (added > 0)
+                decide(merge->solutions, key, solutions[i].solver, input->input);
+            kept += added;
         }
     }
     return kept;
@@ -534,7 +536,7 @@ static const struct solved_input *input_in_turn(const struct merge *merge, guint
 }
 
 /* Adds the never-measured solutions of a problem from all inputs, from the `first` in turn on, which is the first
- * one that has any. */
+ * one that has any. --others says nothing of them: they are no entries. */
 static int64_t keep_unmeasured_problem(struct merge *merge, guint first, uint64_t number,
                                        SjdbWriter *writer)
 {
@@ -562,11 +564,8 @@ static int64_t keep_unmeasured_problem(struct merge *merge, guint first, uint64_
     }
     g_autoptr(GHashTable) taken = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = first; i < merge->solutions->inputs->len; i++) {
-        const struct solved_input *from = input_in_turn(merge, i);
-        guint whole = decided(merge->solutions, key, "");
-        if (!merge->options->replace_others || whole == 0 || whole == from->input + 1) {
-            kept += keep_unmeasured_of(merge, from, &read, key, &problem, taken, writer);
-        }
+        kept +=
+            keep_unmeasured_of(merge, input_in_turn(merge, i), &read, key, &problem, taken, writer);
     }
     return kept;
 }

@@ -412,11 +412,18 @@ bool sjdb_writer_add_unmeasured(SjdbWriter *writer, const struct problem *proble
         writer->open = *problem;
     }
     const struct config_id id = {add_solver(writer, solver), add_text(writer, params)};
-    if (writer->items->len >= SJDB_UNMEASURED_MAX || was_added(writer, &id)) {
-        char key[PROBLEM_KEY_MAX];
+    char key[PROBLEM_KEY_MAX];
+    if (was_added(writer, &id)) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
-                    "the problem '%s' has the config '%s' of '%s' already, or too many",
+                    "the problem '%s' has the config '%s' of '%s' already",
                     problem_key(problem, key), params, solver);
+        return false;
+    }
+    if (writer->items->len >= SJDB_UNMEASURED_MAX) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "the problem '%s' has %d never-measured configs, the most that a file holds; "
+                    "'%s' of '%s' is one more",
+                    problem_key(problem, key), SJDB_UNMEASURED_MAX, params, solver);
         return false;
     }
     item.choice = sjdb_rows_add(&writer->unmeasured.choices,

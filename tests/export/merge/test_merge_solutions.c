@@ -407,16 +407,16 @@ static void what_a_find_db_measured_wins_over_what_was_built(void)
 {
     static const struct built built = {
         "code", 3, {{K1, "U", "b"}, {K1, "S", "b"}, {K1, "S", "c"}, {K2, "S", "b"}}};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         g_autoptr(TempFolder) folder = temp_folder_new();
-        const struct merge_options options = {.prefer = MERGE_NEWEST};
+        const struct merge_options options = {.prefer = MERGE_NEWEST, .replace_others = i >= 2};
         const char *out = temp_folder_path(folder, "c.sjdb");
         skipjackdb *db = NULL;
         char *found = (char *)temp_folder_write(
             folder, "f.fdb.txt", K1 "=S:3,0," DIRECT "\n" K2 "=S:0,0," DIRECT "\n", -1);
         char *other = write_built(folder, "b.sjdb", "{\"build_only\": true}", &built);
         g_autoptr(MergeReport) report =
-            merge(i == 0 ? found : other, i == 0 ? other : found, out, &options);
+            merge(i % 2 == 0 ? found : other, i % 2 == 0 ? other : found, out, &options);
         g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
         assert_built(db, K1, "U b");
         assert_built(db, K2, "S b");
