@@ -60,8 +60,6 @@
 
 /* The least channels of a group. Fewer would mostly be padding in the matrix instructions. */
 #define CHANNELS_LEAST   4
-/* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
-#define USED_BY_MOVES    0.7
 #define SPLIT_BYTES_MOST 0x1p50
 
 static const char *const sources[] = {"conv_matrix_amd.cl", "conv_matrix_sum.cl",
@@ -332,7 +330,7 @@ static double used_part(const struct problem *p, const struct perf_config *confi
     return conv_used_part(product.rows, config->values[BLOCK_M]) *
            conv_used_part(product.columns, config->values[BLOCK_N]) * channels /
            ((double)matrix_amd_group_c(p) * (double)matrix_amd_group_k(p)) *
-           (transform_bytes(p) > 0 ? USED_BY_MOVES : 1);
+           matrix_transform_used_part(p, matrix_amd_chunk(p));
 }
 
 /* ---- the launch ---- */

@@ -167,9 +167,15 @@ double matrix_result_elements(const struct problem *p)
     return k * (double)matrix_c_of(p) * taps_of(p);
 }
 
+/* A term of FP8 or BF8 is a pair, so its sums have two products for each. */
+static double products_of_a_sum(const struct problem *p)
+{
+    return matrix_product_of(p).terms * (conv_is_float8(p) ? 2 : 1);
+}
+
 static int least_splits(const struct problem *p)
 {
-    return matrix_least_splits(matrix_product_of(p).terms);
+    return matrix_least_splits(products_of_a_sum(p));
 }
 
 static double split_bytes(const struct problem *p, int splits)
@@ -370,13 +376,15 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
         matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
         return false;
     *reason = "needs shorter sums, or a workspace for their parts and for copies of tensors";
-    return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, unit, least);
+    return matrix_parts_are_short(products_of_a_sum(p), least) &&
+           parts_fit(p, context, unit, least);
 }
 
 bool matrix_serves(const struct problem *p, const struct context *context, enum matrix_unit unit,
                    const char **reason)
 {
-    /* Kernels of mma instructions include float8.h, for an epilogue's second tensor, too. */
+    /* conv_matrix.cl and conv_matrix_sum.cl, the kernels of MATRIX_MMA, include float8.h, so an epilogue's second tensor
+     * may be FP8 or BF8. */
     return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, unit == MATRIX_MMA, reason) &&
            tensors_are_served(p, unit, reason) && groups_are_served(p, reason) &&
            conv_counts_fit_32_bits(p, reason) && places_fit_32_bits(p, reason) &&

@@ -1,9 +1,10 @@
 /*
  * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
  * a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
- * result, or by mma forward FP8 and BF8 in any mixture; other layouts are copied first (matrix_transform.h). Kernels for two dimensions also compute the problems of
- * three that conv_flatten() makes flat; the others have the option DEPTH. Here are the matrix product of a problem
- * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the launches.
+ * result, or by mma forward FP8 and BF8 in any mixture; other layouts are copied first (matrix_transform.h). Kernels for
+ * two dimensions also compute the problems of three that conv_flatten() makes flat; the others have the option DEPTH. Here
+ * are the matrix product of a problem (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by
+ * estimated cycles, and the launches.
  */
 #ifndef SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
 #define SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
@@ -11,7 +12,8 @@
 #include "solvers/framework/solution.h"
 #include "solvers/framework/space.h"
 
-/* bytes of an "element" as kernels count operands and terms, whatever the type: 16 bits, a pair of INT8, FP8 or BF8, or half an FP32 */
+/* bytes of an "element" as kernels count operands and terms, whatever the type: 16 bits, a pair of INT8, FP8 or BF8, or half
+ * an FP32 */
 #define MATRIX_ELEMENT_BYTES 2
 #define MATRIX_SMALLEST      64 /* rows and columns of the smallest block */
 /* bytes that W's table has for each output position of two blocks of terms */

@@ -13,8 +13,8 @@
  *
  * W's terms may be split into parts (SPLIT), whose sums are stored in FP32 for conv_matrix_sum.cl.
  *
- * Options: DIRECTION_*, TYPE (FP32, FP16, BF16, FP8 or BF8; in F INT8, which gives INT32) and the other types, the sizes
- * above, SPLIT; UNIT, UNIT_K and WMMA, which choose the instruction (matrix_unit_amd.h).
+ * Options: DIRECTION_*, TYPE (FP32, FP16, BF16, FP8 or BF8; in F INT8, which gives INT32), for FP8 and BF8 also TYPE_B and
+ * TYPE_RESULT, the sizes above, SPLIT; UNIT, UNIT_K and WMMA, which choose the instruction (matrix_unit_amd.h).
  */
 #include "dialect.h"
 #include "float8.h"

@@ -5,9 +5,10 @@
  *
  * Defined before it is included: TYPE (FP16, BF16, INT8, TF32, FP8 or BF8) and LANE (float or int, the sums' type), ITEMS of
  * a workgroup, NEAR; for FP8 and BF8 also TYPE_B, the type of operand b, which may be the other of the two, and float8.h.
- * Elements of 8 bits go in pairs: an "element" of 16 bits is then two neighbours, whose products are added. TF32 elements are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their
- * way from local memory into registers (wgmma.h, whose operands go through no registers, cuts them off). Functions that
- * compute are called by all work-items of a workgroup.
+ * Elements of 8 bits go in pairs: an "element" of 16 bits is then two neighbours, whose products are added. TF32 elements
+ * are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their way from local memory into
+ * registers (wgmma.h, whose operands go through no registers, cuts them off). Functions that compute are called by all
+ * work-items of a workgroup.
  *
  * The option MATRIX_EMULATED, which only tests set, replaces the instructions by OpenCL C for any device. Each
  * work-item writes its lane's elements to local memory and computes its own sums from there; a copy is done at

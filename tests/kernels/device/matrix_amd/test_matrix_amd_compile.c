@@ -246,7 +246,7 @@ static void compiles_without_spills_to_its_instructions(gconstpointer data)
     for (int d = 0; d < DIRECTION_COUNT; d++) {
         bool is_int8 = rows[row].type == TYPE_INT8; /* served in F alone */
         bool is_served = !is_int8 || d == DIRECTION_F;
-        bool is_turn = test_is_long() || is_int8 || d == (int)(row % 3);
+        bool is_turn = test_is_long() || is_int8 || test_is_turn((int)row + d, DIRECTION_COUNT);
         if (is_served && is_turn)
             check_direction(row, (enum direction)d);
     }

@@ -237,6 +237,13 @@ static const struct {
     {"from_planes", "ConvMatrix",
      "20-5-7-1x1-74-5-7-2-0x0-1x1-1x1-0-NCHW-FP16-F+bias+add(FP32,NCHW)+relu",
      "64,64,32,32,32,2,1"},
+    {"residual_of_8_bits_in_parts", "ConvMatrix",
+     "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F+bias+add(FP8,NHWC)+relu",
+     "64,64,32,32,32,2,2"},
+    {"residual_of_8_bits_beside_integers", "ConvMatrix",
+     "80-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-INT8INT8FP16-F"
+     "+scale(channel)+add(BF8,NHWC)+relu",
+     "64,64,32,32,32,2,1"},
     {"tf32", "ConvMatrix", "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32",
      "64,64,32,32,32,3,1"},
     {"tf32_from_planes", "ConvMatrix",
