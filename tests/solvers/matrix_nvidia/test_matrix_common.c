@@ -285,9 +285,11 @@ static void eight_bit_floats_are_served_forward_from_sm_89(void)
         {"ConvMatrix", "sm_86_84_24g", SIZES "FP8-F", false},
         {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-B", false},
         {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-W", false},
-        {"ConvWgmma", "sm_90_132_80g", SIZES "FP8-F", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "FP8BF8FP16-F+bias+add(BF8,NHWC)", true},
+        {"ConvWgmma", "sm_120_170_32g", SIZES "FP8-F", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "BF8-B", false},
         {"ConvTma", "sm_90_132_80g", SIZES "FP8-F", false},
-        {"ConvWgmma", "sm_90_132_80g", SIZES "FP16-F+bias+add(FP8,NHWC)+relu", false},
+        {"ConvTma", "sm_90_132_80g", SIZES "FP16-F+bias+add(FP8,NHWC)+relu", false},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -307,6 +309,7 @@ static void eight_bit_floats_are_served_forward_from_sm_89(void)
         solver->default_config(&p, &unlimited, &config);
         g_assert_true(solver_solve(solver, &p, &unlimited, &config, &solution, NULL));
         g_assert_cmpfloat(solution.rounding.products, ==, 0x1p-13);
+        g_assert_cmpfloat(solution.rounding.chain, ==, solver == solver_find("ConvWgmma") ? 4 : 0);
     }
 #undef SIZES
 }
