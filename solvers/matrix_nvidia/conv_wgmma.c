@@ -176,7 +176,7 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_wgmma = {
     .provider = "skipjack",
     .name = "ConvWgmma",
-    .revision = 9,
+    .revision = 8,
     .algorithm = "ImplicitGEMM",
     .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,

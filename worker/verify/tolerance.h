@@ -62,10 +62,10 @@
  * - Hopper's instructions go on from the sum before, in chains of 4, and only a chain's sum is added in FP32. The sum before
  *   is cut off as a 33rd product, and no number is larger than the chain's magnitude: each later instruction loses at most
  *   34 w of that, a chain 34 chain - 1.
- * - Random sums of 128 are 5.0 (root of the mean square), so that one of 700 reaches 16 and loses then. From 16 to 32 the
+ * - Random sums of 128 are 5.0 (root of the mean square), so that one of 700 reaches 16 and may lose then. From 16 to 32 the
  *   last bit kept is 2^-9: of multiples of 2^-10 each loses at most 2^-10, and few of the products are odd ones. The
  *   tolerance is that of numbers of which each loses w at random, as above: 16 w m / sqrt(terms), which is 8 times 2^-10 at
- *   128 terms, and finds a missing product up to 2^16 terms.
+ *   128 terms, and finds a missing product up to 2^18 terms.
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
