@@ -74,8 +74,8 @@ struct launch {
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
-    /* Transforms: the products in the longest sum of transformed values. Pieces, and rounded inputs: the products in the
-     * shortest sum of an output. */
+    /* Transforms: the products in the longest sum of transformed values. Pieces, rounded inputs and
+     * chains: the products in the shortest sum of an output. */
     double terms;
     /* The root mean square of a tile's products in an output, divided by that of the plain sum's products: how much
      * larger the errors of the transformed sums are than those of a plain sum. */
@@ -91,6 +91,8 @@ struct solution_rounding {
     /* The most that a product loses by being cut off where 32 of them are added up, by the largest of the 32; their sum loses
      * so much of itself. All else is a plain sum. 0 for a solution whose products are exact or rounded as FP32. */
     double products;
+    /* The instructions of 32 products that are added up with that precision before their sum is added in FP32; 0 as 1. */
+    double chain;
 };
 
 struct solution {

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/framework/solver_rows.h"
@@ -464,7 +465,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     *reason = "needs FP16 or BF16 tensors, or FP32 where TF32 is permitted";
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16 && !problem_is_tf32(p))
         return false;
-    if (!tensors_are_served(p, reason))
+    if (!conv_epilogue_is_served(p, false, reason) || !tensors_are_served(p, reason))
         return false;
     *reason = "needs a workspace for tensor maps";
     return conv_tma_maps_bytes(context) <= context->workspace_limit &&

@@ -1,12 +1,14 @@
 /*
  * Convolutions on Hopper's matrix units by wgmma instructions, which read operands from local memory and run
  * while work-items load the next block. F, B and W in two and three dimensions, all tensors packed, channels or
- * positions innermost, FP16 or BF16; F also INT8 with an INT32 result, F and B also FP32 where the problem permits TF32
+ * positions innermost, FP16 or BF16; F also INT8 with an INT32 result, and FP8 and BF8 in any mixture to any floating type
+ * but FP64, F and B also FP32 where the problem permits TF32
  * (B's filter is then copied with k innermost); groups, stride, dilation, any padding.
  * Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are
  * copied first. Terms may be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
+#include "solvers/common/conv_common.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
@@ -17,7 +19,9 @@ enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define REGISTERS_UNIT   65536
-#define REGISTERS_BESIDE 64 /* registers of a work-item beside its sums */
+#define REGISTERS_MOST   255
+/* Registers of a work-item beside its sums. FP8 and BF8 have twice the sums: a block's own and those of all blocks. */
+#define REGISTERS_BESIDE 64
 #define STAGES_LEAST     3
 
 static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
@@ -69,10 +73,10 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
                                const int32_t *values)
 {
     int sums = values[BLOCK_N] * ROWS_A_GROUP / ITEMS_A_GROUP;
+    int registers = REGISTERS_BESIDE + (conv_is_float8(p) ? 2 * sums : sums);
 
-    (void)p;
     (void)context;
-    return items_of(values) * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
+    return registers <= REGISTERS_MOST && items_of(values) * registers <= REGISTERS_UNIT;
 }
 
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
@@ -114,15 +118,16 @@ static bool is_applicable(const struct problem *p, const struct context *context
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
-    static const int candidates[][2] = {{64, 64},   {64, 128},  {128, 64}, {64, 256},
-                                        {128, 128}, {128, 192}, {128, 256}};
+    static const int32_t candidates[][2] = {{64, 64},   {64, 128},  {128, 64}, {64, 256},
+                                            {128, 128}, {128, 192}, {128, 256}};
     struct matrix_blocks best = {64, 64, BLOCK_K, 1, MATRIX_WGMMA};
     double least = G_MAXDOUBLE;
 
     for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++) {
         const struct matrix_blocks candidate = {candidates[i][0], candidates[i][1], BLOCK_K, 1,
                                                 MATRIX_WGMMA};
-        matrix_choose(p, context, &candidate, &best, &least);
+        if (sums_fit_registers(p, context, candidates[i]))
+            matrix_choose(p, context, &candidate, &best, &least);
     }
     config->count = PARAM_COUNT;
     config->values[BLOCK_M] = best.m;

@@ -26,6 +26,8 @@
 /* The most that FP8 and BF8 products lose in an instruction's sum, by the largest of them: the last of 13 fraction bits
  * (multiply() of kernels/device/matrix_nvidia/matrix_nvidia.h). */
 #define FLOAT8_CUT        0x1p-13
+/* The instructions whose sums conv_wgmma.cl adds up with that precision: those of a block of 128 bytes of terms. */
+#define FLOAT8_CHAIN      4
 
 /* ---- the product ---- */
 
@@ -296,9 +298,8 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 static bool tensors_are_served(const struct problem *p, enum matrix_unit unit, const char **reason)
 {
     if (conv_is_float8(p)) {
-        *reason = "multiplies FP8 and BF8 in direction F alone, by mma instructions";
-        return unit == MATRIX_MMA && p->direction == DIRECTION_F &&
-               matrix_transform_serves(p, chunk_of(p), reason);
+        *reason = "multiplies FP8 and BF8 in direction F alone";
+        return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
     }
     if (problem_is_tf32(p)) {
         *reason = "computes in TF32 in directions F and B alone";
@@ -383,9 +384,8 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
 bool matrix_serves(const struct problem *p, const struct context *context, enum matrix_unit unit,
                    const char **reason)
 {
-    /* conv_matrix.cl and conv_matrix_sum.cl, the kernels of MATRIX_MMA, include float8.h, so an epilogue's second tensor
-     * may be FP8 or BF8. */
-    return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, unit == MATRIX_MMA, reason) &&
+    /* The kernels and conv_matrix_sum.cl include float8.h, so an epilogue's second tensor may be FP8 or BF8. */
+    return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, true, reason) &&
            tensors_are_served(p, unit, reason) && groups_are_served(p, reason) &&
            conv_counts_fit_32_bits(p, reason) && places_fit_32_bits(p, reason) &&
            sizes_are_served(p, context, unit, reason);
@@ -498,6 +498,10 @@ void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct so
                                        .terms = conv_shortest_sum(p)};
     if (conv_is_float8(p))
         solution->rounding.products = FLOAT8_CUT;
+    if (conv_is_float8(p) && unit == MATRIX_WGMMA) {
+        solution->rounding.terms = conv_shortest_sum(p);
+        solution->rounding.chain = FLOAT8_CHAIN;
+    }
 }
 
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,

@@ -31,8 +31,8 @@ static void make(struct conv_trial *trial, enum data_type type, enum layout layo
 
 /* The rounding of F(4x4,3x3) and of a Fourier transform of 25 taps, with sums over eight
  * channels. */
-static const struct solution_rounding winograd = {true, 8, 10.48, 14, 0, 0, 0},
-                                      fft = {true, 8, 0.28, 20, 0, 0, 0};
+static const struct solution_rounding winograd = {true, 8, 10.48, 14, 0, 0, 0, 0},
+                                      fft = {true, 8, 0.28, 20, 0, 0, 0, 0};
 
 static void store(struct conv_trial *trial, int64_t index, double value)
 {

@@ -114,14 +114,18 @@ static double factor_of(const struct solution_rounding *rounding, double length)
 }
 
 /* Adds to the factor of the magnitude what rounding both factors of each product does, and, for real data, what cutting off
- * products does. */
+ * products does; chains also for random data. */
 static void add_products(struct tolerance *tolerance, const struct solution_rounding *rounding)
 {
     double most = (2 + rounding->inputs) * rounding->inputs;
+    double of_random = INPUTS_FACTOR / sqrt(fmax(rounding->terms, 1));
+    double later = fmax(rounding->chain, 1) - 1; /* instructions that go on from another's sum */
+    double cut = (CUT_AT_ONCE + 1 + (CUT_AT_ONCE + 2) * later) * rounding->products;
 
-    tolerance->of_products_most = most + (CUT_AT_ONCE + 1) * rounding->products;
-    tolerance->of_products =
-        fmin(most, INPUTS_FACTOR * rounding->inputs / sqrt(fmax(rounding->terms, 1)));
+    tolerance->of_products_most = most + cut;
+    tolerance->of_products = fmin(most, of_random * rounding->inputs);
+    if (later > 0)
+        tolerance->of_products += fmin(cut, of_random * rounding->products);
     tolerance->per_magnitude += tolerance->of_products;
 }
 

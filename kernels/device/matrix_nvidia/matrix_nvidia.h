@@ -142,22 +142,24 @@ DEVICE float product_of(half_bits a, half_bits b)
 #define CUT_PRODUCTS      32
 #define CUT_FRACTION_BITS 13
 
-/* The sum of an instruction's products as Ada computes it: each product is cut off where the largest one's fraction ends,
- * and the sum where its own does (multiply() has the source). */
-DEVICE float cut_sum(const float *products)
+/* `before` and an instruction's products, added up as Ada and Hopper do: each number is cut off where the largest one's
+ * fraction ends, and the sum where its own does (multiply() has the source). */
+DEVICE float cut_sum(float before, const float *products)
 {
-    union float_bits product, step, sum, plain;
-    unsigned largest = 0; /* exponent, in its place */
-    sum.value = plain.value = 0;
+    union float_bits number, step, sum, plain;
+    unsigned largest; /* exponent, in its place */
+    number.value = plain.value = before;
+    largest = number.bits & 0x7f800000u;
     LOOP for (int i = 0; i < CUT_PRODUCTS; i++)
     {
-        product.value = products[i];
-        plain.value += product.value;
-        largest = largest > (product.bits & 0x7f800000u) ? largest : product.bits & 0x7f800000u;
+        number.value = products[i];
+        plain.value += number.value;
+        largest = largest > (number.bits & 0x7f800000u) ? largest : number.bits & 0x7f800000u;
     }
     if (largest == 0 || (plain.bits & 0x7f800000u) == 0x7f800000u)
         return plain.value;
     step.bits = largest - (CUT_FRACTION_BITS << 23);
+    sum.value = (float)(int)(before / step.value) * step.value;
     LOOP for (int i = 0; i < CUT_PRODUCTS; i++) sum.value +=
         (float)(int)(products[i] / step.value) * step.value;
     sum.bits &= ~((1u << (23 - CUT_FRACTION_BITS)) - 1);
@@ -234,7 +236,7 @@ DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsi
             products[term] = LOAD(TYPE, (const unsigned char *)&a_word, term % 4) *
                              LOAD(TYPE_B, (const unsigned char *)&b_word, term % 4);
         }
-        sums[e] += cut_sum(products);
+        sums[e] += cut_sum(0, products);
     }
 #else
     LOOP for (int e = 0; e < 4; e++) LOOP for (int term = 0; term < 16; term++)
@@ -380,7 +382,7 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
 /* Whether instructions have less than FP32's precision in their sums. Ada and the Blackwells of compute capability 12 have
  * instructions for FP8 and BF8. Ada's keep 13 fraction bits, of a sum and of the products that are aligned for it (Zhang and
  * others, "SageAttention2", 2024; DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.5.2, for
- * Hopper's wgmma). So each instruction begins at zero, and its sums are added in FP32. Other targets have no such
+ * Hopper's wgmma, whose sums go on in that precision). So each instruction begins at zero, and its sums are added in FP32. Other targets have no such
  * instructions: compilers make FP16's and additions in FP32 of it. */
 #if BYTE_FLOATS && (__CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 #define CUTS_SUMS 1

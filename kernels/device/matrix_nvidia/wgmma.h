@@ -3,6 +3,7 @@
  * blocks of terms are loaded. Operands are panels of lines of 128 bytes with chunks permuted by the unit's
  * 128-byte swizzle, which is also chunk_at()'s. The PTX manual's sections on wgmma describe the swizzle, the
  * descriptors and the lanes' elements. Operands of TF32 must have terms innermost, and numbers are cut off.
+ * Sums of FP8 and BF8 lose bits from instruction to instruction, so begin_group() begins new ones.
  *
  * Defined before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles for a work-item.
  */
@@ -51,6 +52,22 @@ DEVICE half_bits operand_element(LOCAL_POINTER unsigned char *memory, u64 operan
     return LOCAL_HALF(memory, at);
 }
 
+#if BYTE_FLOATS
+/* An instruction's sum: `before`, and the products of a row and a column. */
+DEVICE float sum_at(LOCAL_POINTER unsigned char *memory, float before, u64 a, u64 b, int row,
+                    int column)
+{
+    float products[CUT_PRODUCTS];
+    LOOP for (int term = 0; term < CUT_PRODUCTS; term++)
+    {
+        half_bits a_pair = operand_element(memory, a, 0, row, term / 2);
+        half_bits b_pair = operand_element(memory, b, 0, column, term / 2);
+        products[term] = LOAD(TYPE, (const unsigned char *)&a_pair, term % 2) *
+                         LOAD(TYPE_B, (const unsigned char *)&b_pair, term % 2);
+    }
+    return cut_sum(before, products);
+}
+#else
 /* The product of a term of a row and of a column. */
 DEVICE LANE product_at(LOCAL_POINTER unsigned char *memory, u64 a, u64 b, int row, int column,
                        int term)
@@ -70,15 +87,31 @@ DEVICE LANE product_at(LOCAL_POINTER unsigned char *memory, u64 a, u64 b, int ro
 #endif
 }
 
+DEVICE LANE sum_at(LOCAL_POINTER unsigned char *memory, LANE before, u64 a, u64 b, int row,
+                   int column)
+{
+    LOOP for (int term = 0; term < 16 / WIDTH; term++) before +=
+        product_at(memory, a, b, row, column, term);
+    return before;
+}
+#endif
+
 DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
                            int item)
 {
     int row = item % 128 / 32 * 16 + item % 32 / 4, column = item % 4 * 2;
-    LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++)
-        LOOP for (int term = 0; term < 16 / WIDTH; term++)
-            sums[j][e] +=
-                product_at(memory, a, b, row + e / 2 * 8, j * 8 + column + e % 2, term);
+    LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++) sums[j][e] =
+        sum_at(memory, sums[j][e], a, b, row + e / 2 * 8, j * 8 + column + e % 2);
 }
+
+#if BYTE_FLOATS
+DEVICE void begin_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
+                        int item)
+{
+    LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++) sums[j][e] = 0;
+    multiply_group(memory, sums, a, b, item);
+}
+#endif
 
 #else
 
@@ -109,7 +142,7 @@ DEVICE void end_products(void)
 #define SUMS_TEXT \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define OPERANDS_TEXT "%32, %33, 1" ORDERS_TEXT
+#define OPERANDS_TEXT "%32, %33, "
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -121,7 +154,7 @@ DEVICE void end_products(void)
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define OPERANDS_TEXT "%64, %65, 1" ORDERS_TEXT
+#define OPERANDS_TEXT "%64, %65, "
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -139,7 +172,7 @@ DEVICE void end_products(void)
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
     "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define OPERANDS_TEXT "%96, %97, 1" ORDERS_TEXT
+#define OPERANDS_TEXT "%96, %97, "
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -163,7 +196,7 @@ DEVICE void end_products(void)
     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define OPERANDS_TEXT "%128, %129, 1" ORDERS_TEXT
+#define OPERANDS_TEXT "%128, %129, "
 #define SUMS(S) \
     S(0), S(1), S(2), S(3), S(4), S(5), S(6), S(7), \
     S(8), S(9), S(10), S(11), S(12), S(13), S(14), S(15), \
@@ -183,18 +216,22 @@ DEVICE void end_products(void)
     S(120), S(121), S(122), S(123), S(124), S(125), S(126), S(127)
 #endif
 /* clang-format on */
-#define SUM(i) SUM_REGISTER(sums[(i) / 4][(i) % 4])
+#define SUM(i)          SUM_REGISTER(sums[(i) / 4][(i) % 4])
 /* The instruction's text behind its operands: the signs of floats, and the order of operands of 16 bits. */
-#define TURNS_TEXT       ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
-#define ORDERS_FP16      TURNS_TEXT
-#define ORDERS_BF16      TURNS_TEXT
-#define ORDERS_INT8      ";"
-#define ORDERS_TF32      ", 1, 1;"
-#define ORDERS_TEXT      DIALECT_JOIN(ORDERS_, TYPE)
-#define SHAPE_TEXT       "m64n" STRING(BLOCK_N) TYPE_TERMS
-#define PRODUCT_TEXT(type)                                                                         \
-    "wgmma.mma_async.sync.aligned." SHAPE_TEXT "." TYPE_SUMS "." type "." type " {" SUMS_TEXT      \
-    "}, " OPERANDS_TEXT
+#define TURNS_TEXT      ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define ORDERS_FP16     TURNS_TEXT
+#define ORDERS_BF16     TURNS_TEXT
+#define ORDERS_INT8     ";"
+#define ORDERS_TF32     ", 1, 1;"
+#define ORDERS_FP8      ", 1, 1;"
+#define ORDERS_BF8      ", 1, 1;"
+#define ORDERS_TEXT     DIALECT_JOIN(ORDERS_, TYPE)
+#define SHAPE_TEXT      "m64n" STRING(BLOCK_N) TYPE_TERMS
+/* adds: "1" to add to the sums, "0" to begin at zero. */
+#define PRODUCT_TEXT(adds)                                                                         \
+    "wgmma.mma_async.sync.aligned." SHAPE_TEXT "." TYPE_SUMS "." DIALECT_JOIN(                     \
+        TEXT_, TYPE) "." DIALECT_JOIN(TEXT_, TYPE_B) " {" SUMS_TEXT                                \
+                                                     "}, " OPERANDS_TEXT adds ORDERS_TEXT
 
 /* Multiplies 64 rows by BLOCK_N columns by 16 "elements" of terms. */
 DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
@@ -202,8 +239,19 @@ DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u
 {
     (void)memory;
     (void)item;
-    asm volatile(TYPE_TEXT(PRODUCT_TEXT) : SUMS(SUM) : "l"(a), "l"(b));
+    asm volatile(PRODUCT_TEXT("1") : SUMS(SUM) : "l"(a), "l"(b));
 }
+
+#if BYTE_FLOATS
+/* multiply_group() with sums that begin at zero. */
+#define NEW_SUM(i) "=f"(sums[(i) / 4][(i) % 4])
+DEVICE void begin_group(const unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b, int item)
+{
+    (void)memory;
+    (void)item;
+    asm volatile(PRODUCT_TEXT("0") : SUMS(NEW_SUM) : "l"(a), "l"(b));
+}
+#endif
 
 /* Keeps the compiler from using sums before this point: matrix instructions write them without its knowledge. */
 DEVICE void settle(LANE sums[TILES_N][4])

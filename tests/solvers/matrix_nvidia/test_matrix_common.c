@@ -286,9 +286,11 @@ static void eight_bit_floats_are_served_forward_from_sm_89(void)
         {"ConvMatrix", "sm_86_84_24g", SIZES "FP8-F", false},
         {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-B", false},
         {"ConvMatrix", "sm_89_142_48g", SIZES "FP8-W", false},
-        {"ConvWgmma", "sm_90_132_80g", SIZES "FP8-F", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "FP8BF8FP16-F+bias+add(BF8,NHWC)", true},
+        {"ConvWgmma", "sm_120_170_32g", SIZES "FP8-F", false},
+        {"ConvWgmma", "sm_90_132_80g", SIZES "BF8-B", false},
         {"ConvTma", "sm_90_132_80g", SIZES "FP8-F", false},
-        {"ConvWgmma", "sm_90_132_80g", SIZES "FP16-F+bias+add(FP8,NHWC)+relu", false},
+        {"ConvTma", "sm_90_132_80g", SIZES "FP16-F+bias+add(FP8,NHWC)+relu", false},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -309,8 +311,36 @@ static void eight_bit_floats_are_served_forward_from_sm_89(void)
         g_assert_true(solver_solve(solver, &p, &unlimited, &config, &solution, NULL));
         g_assert_cmpfloat(solution.rounding.products, ==,
                           p.type[TENSOR_X] == TYPE_FP16 ? 0 : 0x1p-13);
+        g_assert_cmpfloat(solution.rounding.chain, ==,
+                          solver == solver_find("ConvWgmma") && p.type[TENSOR_X] != TYPE_FP16 ? 4
+                                                                                              : 0);
     }
 #undef SIZES
+}
+
+/* ConvWgmma keeps two sums of each element in FP8, so that the widest block has half of FP16's columns or fewer. */
+static void two_sums_of_an_element_halve_a_block(void)
+{
+    static const struct {
+        const char *type;
+        int columns_most;
+    } rows[] = {{"FP16", 256}, {"FP8", 128}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *key = g_strdup_printf(
+            "256-28-28-3x3-512-28-28-64-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-%s-F", rows[i].type);
+        const struct solver *solver = solver_find("ConvWgmma");
+        struct perf_config config = {0};
+        struct target asked;
+        struct context unlimited;
+        struct problem p;
+        g_assert_true(target_parse("sm_90_132_80g", &asked, NULL));
+        context_init(&unlimited, &asked);
+        g_assert_true(problem_key_parse(key, &p, NULL) && problem_validate(&p, NULL));
+        solver->default_config(&p, &unlimited, &config);
+        g_assert_cmpint(config.values[1], ==, rows[i].columns_most);
+        g_assert_true(space_contains(solver->space, &p, &unlimited, &config, NULL));
+    }
 }
 
 /* Solvers of matrix units, fastest first, as plans without measurements order them: all are faster in TF32 than on vector
@@ -351,6 +381,8 @@ int main(int argc, char **argv)
                     only_problems_that_ask_get_tf32);
     g_test_add_func("/matrix_common/eight_bit_floats_are_served_forward_from_sm_89",
                     eight_bit_floats_are_served_forward_from_sm_89);
+    g_test_add_func("/matrix_common/two_sums_of_an_element_halve_a_block",
+                    two_sums_of_an_element_halve_a_block);
     g_test_add_func("/matrix_common/tf32_is_estimated_between_fp32_and_fp16",
                     tf32_is_estimated_between_fp32_and_fp16);
     g_test_add_func("/matrix_common/only_other_layouts_are_copied", only_other_layouts_are_copied);

@@ -195,7 +195,7 @@ static void test_forgotten_operands_are_found(void)
         "64-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP16-B+bias+add(FP16,NCHW)",
     };
     static const struct solution_rounding roundings[] = {
-        {0}, {true, 8, 10.5, 24, 0, 0, 0}, {true, 8, 0.47, 93, 0, 0, 0}};
+        {0}, {true, 8, 10.5, 24, 0, 0, 0, 0}, {true, 8, 0.47, 93, 0, 0, 0, 0}};
     for (gsize i = 0; i < G_N_ELEMENTS(keys) * G_N_ELEMENTS(roundings) * 3 * 2; i++) {
         const char *key = keys[i / 18];
         const struct solution_rounding *rounding = &roundings[i / 6 % 3];

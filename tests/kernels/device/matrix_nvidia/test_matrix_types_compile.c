@@ -12,8 +12,8 @@
 
 #define ROW_DAYS 6
 
-static const char *const instructions[] = {"HMMA.FP16",  "HMMA.BF16",  "HMMA.TF32", "QMMA",
-                                           "HGMMA.FP16", "HGMMA.BF16", "HGMMA.TF32"};
+static const char *const instructions[] = {"HMMA.FP16",  "HMMA.BF16",  "HMMA.TF32",  "QMMA",
+                                           "HGMMA.FP16", "HGMMA.BF16", "HGMMA.TF32", "QGMMA"};
 
 static const struct row {
     const char *solver, *target, *types, *mode, *instruction;
@@ -26,6 +26,8 @@ static const struct row {
     {"ConvMatrix", "sm_89_142_48g", "FP8", "", "QMMA", "F"},
     {"ConvMatrix", "sm_89_142_48g", "BF8FP8FP16", "", "QMMA", "F"},
     {"ConvMatrix", "sm_120_170_32g", "FP8BF8FP32", "", "QMMA", "F"},
+    {"ConvWgmma", "sm_90_132_80g", "FP8", "", "QGMMA", "F"},
+    {"ConvWgmma", "sm_90_132_80g", "BF8FP8FP32", "", "QGMMA", "F"},
     /* without instructions for the type */
     {"ConvMatrix", "sm_90_132_80g", "FP8", "", "HMMA.FP16", "F"},
     {"ConvMatrix", "sm_90_132_80g", "BF8", "", "HMMA.FP16", "F"},
