@@ -460,8 +460,9 @@ static int64_t keep_rest_of(struct merge *merge, const struct solved_input *inpu
     for (size_t i = 0; i < MIN(count, SOLUTIONS_MAX); i++) {
         if (is_wanted(merge, input, key, &read, solutions[i].solver)) {
             int64_t added = add_solution(merge, input, writer, &problem, &solutions[i]);
-            if (added > 0)
+            if (added > 0) {
                 decide(merge->solutions, key, solutions[i].solver, input->input);
+            }
             kept += added;
         }
     }

@@ -118,8 +118,8 @@ struct tolerance {
     /* Each element's magnitude is replaced by the largest one of the tensor. */
     bool tensor_wide;
     double per_magnitude; /* factor of the magnitude: f * u */
-    /* of_products: the part of that factor that rounded inputs add; of_products_most: the part that rounded inputs and cut
-     * products add for real data. Both are 0 where a solution does neither. */
+    /* of_products: the part of that factor that rounded inputs and chains of cut products add; of_products_most: the part
+     * that rounded inputs and all cut products add for real data. Both are 0 where a solution does neither. */
     double of_products, of_products_most;
     double per_value; /* v */
     /* the smallest step of the output's type; 1/2 for an integer type that was not exact before its rounding */

@@ -381,9 +381,9 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
 
 /* Whether instructions have less than FP32's precision in their sums. Ada and the Blackwells of compute capability 12 have
  * instructions for FP8 and BF8. Ada's keep 13 fraction bits, of a sum and of the products that are aligned for it (Zhang and
- * others, "SageAttention2", 2024; DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.5.2, for
- * Hopper's wgmma, whose sums go on in that precision). So each instruction begins at zero, and its sums are added in FP32. Other targets have no such
- * instructions: compilers make FP16's and additions in FP32 of it. */
+ * others, "SageAttention2", 2024; DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.5.2, for Hopper's wgmma,
+ * whose sums go on in that precision). So each instruction begins at zero, and its sums are added in FP32. Other targets
+ * have no such mma instructions: the compiler uses FP16's and adds in FP32. */
 #if BYTE_FLOATS && (__CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 #define CUTS_SUMS 1
 #else

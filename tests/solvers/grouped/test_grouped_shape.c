@@ -110,8 +110,8 @@ static double estimate(const char *name, const char *key)
     return solver->estimate(&p, &context);
 }
 
-/* ConvGrouped pads a result of one or two channels to eight, and copies it. Of groups of four channels it still is the
- * one that wastes the least. */
+/* ConvGrouped pads a result of one or two channels to eight, and copies it. With groups of four channels it still wastes
+ * the least. */
 static void padded_and_copied_channels_lower_the_estimate(void)
 {
     static const struct {
