@@ -252,6 +252,28 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
     }
 }
 
+/* Gathers the elements that the host computes, too: `runs` runs of `length` consecutive ones, the first and the last of
+ * them and others drawn from the seed (judge_sample.c). with_epilogue: whether gain and slack hold numbers. */
+KERNEL(ITEMS, 1, 1)
+judge_sample(GLOBAL const double *value, GLOBAL const float *magnitude, GLOBAL const float *gain,
+             GLOBAL const float *slack, GLOBAL double *sample, i64 count, i64 seed, int runs,
+             int length, int with_epilogue)
+{
+    i64 i = FLAT_ID;
+    if (i < (i64)runs * length) {
+        i64 run = i / length, last = count - length;
+        i64 at = run == 0 ? 0
+                 : run == runs - 1
+                     ? last
+                     : (i64)(random_bits((u64)seed, (u64)run) % (u64)(last + 1));
+        at += i % length;
+        sample[4 * i] = value[at];
+        sample[4 * i + 1] = magnitude[at];
+        sample[4 * i + 2] = with_epilogue ? gain[at] : 1;
+        sample[4 * i + 3] = with_epilogue ? slack[at] : 0;
+    }
+}
+
 DEVICE double clamp_to(double v, double low, double high)
 {
     return v < low ? low : v > high ? high : v;

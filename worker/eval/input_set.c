@@ -125,6 +125,23 @@ static bool print_inputs(struct input_set *set, const struct input_means *means,
     return true;
 }
 
+/* A judge that finds no memory gets that of the judges kept for other problems. */
+static struct judge *make_judge(const struct input_means *means, uint64_t seed,
+                                struct device_memory *const memory[OPERAND_COUNT], GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    struct judge *judge =
+        judge_new(means->device, means->judge, means->problem, means->tensors, seed, memory, &why);
+
+    if (g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) && means->judges &&
+        judge_cache_clear(means->judges))
+        return judge_new(means->device, means->judge, means->problem, means->tensors, seed, memory,
+                         error);
+    if (why)
+        g_propagate_error(error, g_steal_pointer(&why));
+    return judge;
+}
+
 bool input_set_by_device(struct input_set *set, const struct input_means *means, uint64_t seed,
                          struct device_memory *const memory[OPERAND_COUNT], GError **error)
 {
@@ -136,8 +153,7 @@ bool input_set_by_device(struct input_set *set, const struct input_means *means,
             judge_cache_take(means->judges, means->judge, means->problem, means->tensors, seed);
     made = set->judge && judge_resume(set->judge, memory, error);
     if (!set->judge) {
-        set->judge = judge_new(means->device, means->judge, means->problem, means->tensors, seed,
-                               memory, error);
+        set->judge = make_judge(means, seed, memory, error);
         made = set->judge != NULL;
     }
     if (made && print_inputs(set, means, memory, error))

@@ -106,7 +106,8 @@ static bool alloc_memory(struct judge *judge, GError **error)
     }
     judge->value = row->alloc(judge->device, elements * 8, error);
     judge->magnitude = judge->value ? row->alloc(judge->device, elements * 4, error) : NULL;
-    judge->found = judge->magnitude ? row->alloc(judge->device, JUDGE_FOUND_BYTES, error) : NULL;
+    judge->sample = judge->magnitude ? row->alloc(judge->device, JUDGE_SAMPLE_BYTES, error) : NULL;
+    judge->found = judge->sample ? row->alloc(judge->device, JUDGE_FOUND_BYTES, error) : NULL;
     for (int i = 0; judge->found && i < 3; i++) {
         judge->found_parts[i] = row->slice(judge->found, i * part, part, error);
         if (!judge->found_parts[i])
@@ -164,6 +165,7 @@ void judge_free(struct judge *judge)
     for (int i = 0; i < 3; i++)
         row->memory_free(judge->found_parts[i]);
     row->memory_free(judge->found);
+    row->memory_free(judge->sample);
     row->memory_free(judge->steps);
     row->memory_free(judge->slack);
     row->memory_free(judge->gain);

@@ -2,7 +2,7 @@
 
 #include "worker/verify/judge_state.h"
 
-#define KEPT_SHARE 16 /* the cache may use 1/16 of the device's memory */
+#define KEPT_SHARE 4 /* the cache may use 1/4 of the device's memory */
 
 struct kept {
     struct judge *judge;

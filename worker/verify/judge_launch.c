@@ -5,6 +5,7 @@ static const char *const entry_names[JUDGE_ENTRY_COUNT] = {
     [JUDGE_ENTRY_JOIN] = "judge_join",         [JUDGE_ENTRY_COMPARE] = "judge_compare",
     [JUDGE_ENTRY_EPILOGUE] = "judge_epilogue", [JUDGE_ENTRY_FINGERPRINT] = "judge_fingerprint",
     [JUDGE_ENTRY_OPERATOR] = "judge_operator", [JUDGE_ENTRY_WRITTEN] = "judge_written",
+    [JUDGE_ENTRY_SAMPLE] = "judge_sample",
 };
 
 const char *judge_entry_name(enum judge_entry entry)

@@ -13,11 +13,14 @@ bool judge_has_epilogue(const struct judge *judge)
     return judge->bound.epilogue.count > 0;
 }
 
-/* Writes the steps' numbers: a kernel may have written into them. */
+/* Writes the steps' numbers: a kernel may have written into them. A write waits for the device, so it comes before the
+ * reference, which the host does not wait for. */
 static bool write_steps(struct judge *judge, GError **error)
 {
     double numbers[EPILOGUE_STEPS_MAX][JUDGE_STEP_NUMBERS] = {{0}};
 
+    if (!judge_has_epilogue(judge))
+        return true;
     for (int i = 0; i < judge->bound.epilogue.count; i++) {
         const struct epilogue_step *step = &judge->bound.epilogue.steps[i];
         numbers[i][0] = (double)step->op;
@@ -65,8 +68,7 @@ static bool run_epilogue(struct judge *judge, struct device_memory *const memory
                     memory[TENSOR_BIAS] ? judge_type_number(judge->tensors[TENSOR_BIAS].type) : -1);
     judge_add_int32(&arguments, memory[TENSOR_RESIDUAL] != NULL);
     judge_add_tensor(&arguments, residual);
-    return write_steps(judge, error) &&
-           judge_launch(judge, JUDGE_ENTRY_EPILOGUE, judge_groups_for(judge->count), &arguments,
+    return judge_launch(judge, JUDGE_ENTRY_EPILOGUE, judge_groups_for(judge->count), &arguments,
                         error);
 }
 
@@ -220,7 +222,8 @@ bool judge_run_reference(struct judge *judge, struct device_memory *const memory
     judge_add_int32(&join, judge->parts);
     judge_add_int32(&join, judge_groups(judge));
     judge_add_int32(&join, judge_has_epilogue(judge) ? -1 : judge_type_number(judge->bound.output));
-    return judge_forget_found(judge, error) && forget_sums(judge, error) &&
+    return write_steps(judge, error) && judge_forget_found(judge, error) &&
+           forget_sums(judge, error) &&
            (is_conv ? run_sums(judge, memory, error) : run_operator(judge, memory, error)) &&
            judge_launch(judge, JUDGE_ENTRY_JOIN, judge_groups(judge), &join, error) &&
            run_epilogue(judge, memory, error);

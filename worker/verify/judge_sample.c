@@ -14,11 +14,8 @@
 #include "worker/verify/reference_element.h"
 
 /* The host's sample: so many multiply-accumulates take eight threads about 10 ms, as long as a fast GPU takes for the
- * whole reference. The elements are in runs of consecutive ones, since each read of the device costs as much as a
- * thousand bytes. */
+ * whole reference. */
 #define SAMPLE_MACS    2e6
-#define SAMPLE_RUN     8
-#define SAMPLE_RUNS    256
 /* A term of a softmax or an LRN, with its exp or power, takes the host as long as so many products. */
 #define FUNCTION_TERMS 4
 
@@ -28,14 +25,18 @@
  * good to about 2^-43. */
 #define OPERATOR_SHARE 0x1p-40
 
-struct sample {
-    const struct judge *judge;
-    int64_t runs, length; /* of a run */
-    struct element {
-        double value, magnitude, gain, slack;
-    } * elements; /* [runs][length] */
+/* As judge.cl stores it: JUDGE_SAMPLE_NUMBERS doubles. */
+struct element {
+    double value, magnitude, gain, slack;
 };
 
+struct sample {
+    const struct judge *judge;
+    int64_t runs, length;     /* of a run */
+    struct element *elements; /* [runs][length] */
+};
+
+/* Where a run begins, as in judge.cl. */
 static int64_t run_start(const struct judge *judge, const struct sample *sample, int64_t run)
 {
     int64_t last = judge->count - sample->length;
@@ -93,7 +94,6 @@ static void compute_run(void *data, int64_t run)
     }
 }
 
-/* The device idles until the host has its sample. */
 static void sample_init(struct sample *sample, const struct judge *judge)
 {
     double terms =
@@ -101,10 +101,9 @@ static void sample_init(struct sample *sample, const struct judge *judge)
     double elements = SAMPLE_MACS / terms;
 
     *sample = (struct sample){.judge = judge};
-    sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
-    sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
+    sample->length = MIN(judge->count, elements < 2 * JUDGE_SAMPLE_RUN ? 1 : JUDGE_SAMPLE_RUN);
+    sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, JUDGE_SAMPLE_RUNS);
     sample->elements = g_new0(struct element, sample->runs * sample->length);
-    parallel_parts(parallel_threads(), sample->runs, compute_run, sample);
 }
 
 static void sample_clear(struct sample *sample)
@@ -139,39 +138,36 @@ static bool agrees(const struct judge *judge, const struct element *device,
            near(device->slack, host->slack, 0x1p-18 * host->slack + sum + (double)FLT_MIN);
 }
 
-/* Reads elements of the reference. */
-static bool read_elements(struct judge *judge, int64_t start, int64_t count,
-                          struct element elements[SAMPLE_RUN], GError **error)
+/* Has the device gather its elements of the sample behind the reference, into memory full of NaNs: a launch that the
+ * driver drops must not leave numbers of an earlier one. */
+static bool start_gathering(struct judge *judge, const struct sample *sample, GError **error)
 {
-    const struct device_row *row = judge->device->row;
-    double value[SAMPLE_RUN];
-    float magnitude[SAMPLE_RUN], gain[SAMPLE_RUN], slack[SAMPLE_RUN];
+    struct device_memory *none = judge->magnitude;
+    struct judge_args arguments = {0};
 
-    if (!row->read(judge->value, start * 8, value, count * 8, error) ||
-        !row->read(judge->magnitude, start * 4, magnitude, count * 4, error))
-        return false;
-    if (judge->gain && (!row->read(judge->gain, start * 4, gain, count * 4, error) ||
-                        !row->read(judge->slack, start * 4, slack, count * 4, error)))
-        return false;
-    for (int64_t i = 0; i < count; i++) {
-        elements[i] = (struct element){value[i], (double)magnitude[i], 1, 0};
-        if (judge->gain) {
-            elements[i].gain = (double)gain[i];
-            elements[i].slack = (double)slack[i];
-        }
-    }
-    return true;
+    judge_add_memory(&arguments, judge->value);
+    judge_add_memory(&arguments, judge->magnitude);
+    judge_add_memory(&arguments, judge->gain ? judge->gain : none);
+    judge_add_memory(&arguments, judge->slack ? judge->slack : none);
+    judge_add_memory(&arguments, judge->sample);
+    judge_add_int64(&arguments, judge->count);
+    judge_add_int64(&arguments, (int64_t)~judge->seed);
+    judge_add_int32(&arguments, sample->runs);
+    judge_add_int32(&arguments, sample->length);
+    judge_add_int32(&arguments, judge->gain != NULL);
+    return judge->device->row->fill(judge->sample, 0, JUDGE_SAMPLE_BYTES, 0xff, error) &&
+           judge_launch(judge, JUDGE_ENTRY_SAMPLE, judge_groups_for(sample->runs * sample->length),
+                        &arguments, error);
 }
 
-static bool check_run(struct judge *judge, const struct sample *sample, int64_t run, GError **error)
+static bool check_run(const struct judge *judge, const struct sample *sample, int64_t run,
+                      const struct element *device, GError **error)
 {
-    struct element elements[SAMPLE_RUN];
     int64_t start = run_start(judge, sample, run), length = sample->length;
 
-    if (!read_elements(judge, start, length, elements, error))
-        return false;
     for (int64_t i = 0; i < length; i++) {
-        const struct element *mine = &elements[i], *host = &sample->elements[run * length + i];
+        const struct element *mine = &device[run * length + i],
+                             *host = &sample->elements[run * length + i];
         if (agrees(judge, mine, host))
             continue;
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
@@ -185,14 +181,30 @@ static bool check_run(struct judge *judge, const struct sample *sample, int64_t 
     return true;
 }
 
+static bool check_runs(struct judge *judge, const struct sample *sample, GError **error)
+{
+    int64_t bytes = sample->runs * sample->length * (int64_t)sizeof(struct element);
+    g_autofree struct element *device = g_malloc((gsize)bytes);
+
+    if (!judge->device->row->read(judge->sample, 0, device, bytes, error))
+        return false;
+    for (int64_t run = 0; run < sample->runs; run++) {
+        if (!check_run(judge, sample, run, device, error))
+            return false;
+    }
+    return true;
+}
+
 bool judge_check_sample(struct judge *judge, GError **error)
 {
     struct sample sample;
-    bool good = true;
 
     sample_init(&sample, judge);
-    for (int64_t run = 0; good && run < sample.runs; run++)
-        good = check_run(judge, &sample, run, error);
+    bool good = start_gathering(judge, &sample, error);
+    if (good) { /* while the device computes */
+        parallel_parts(parallel_threads(), sample.runs, compute_run, &sample);
+        good = check_runs(judge, &sample, error);
+    }
     sample_clear(&sample);
     return good;
 }

@@ -17,6 +17,7 @@
  *   judge_join       adds the parts up, and finds each workgroup's largest magnitude
  *   judge_epilogue   does the epilogue on the joined elements, and finds each one's gain and slack (epilogue_bound.h);
  *                    for problems with an epilogue
+ *   judge_sample     gathers the elements that the host computes, too
  *   judge_compare    for each workgroup: the largest error, the elements looked at, the wrong elements
  *   judge_written    for each workgroup: the elements looked at, those that do not hold the poison
  *   judge_fingerprint  for each workgroup: its part of a fingerprint, the bytes looked at
@@ -29,13 +30,19 @@
 #include "worker/verify/judge.h"
 #include "worker/verify/random.h"
 
-#define JUDGE_ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
+#define JUDGE_ITEMS          256 /* work-items in a workgroup, the same number as in judge.cl */
 /* Workgroups of the entries that loop over all elements: enough to occupy any device. */
-#define JUDGE_GROUPS_MAX   1024
-#define JUDGE_ARGS_MAX     72
-#define JUDGE_FOUND_BYTES  (3ll * 8 * JUDGE_GROUPS_MAX)
+#define JUDGE_GROUPS_MAX     1024
+#define JUDGE_ARGS_MAX       72
+#define JUDGE_FOUND_BYTES    (3ll * 8 * JUDGE_GROUPS_MAX)
+/* The host proves the reference by a sample of so many runs of consecutive elements. */
+#define JUDGE_SAMPLE_RUNS    256
+#define JUDGE_SAMPLE_RUN     8
+/* Numbers of an element of the sample in judge.cl: value, magnitude, gain, slack. */
+#define JUDGE_SAMPLE_NUMBERS 4
+#define JUDGE_SAMPLE_BYTES   (8ll * JUDGE_SAMPLE_RUNS * JUDGE_SAMPLE_RUN * JUDGE_SAMPLE_NUMBERS)
 /* Numbers of a step in judge.cl: operation, a, b, whether scales are one a channel. */
-#define JUDGE_STEP_NUMBERS 4
+#define JUDGE_STEP_NUMBERS   4
 
 enum judge_entry {
     JUDGE_ENTRY_RANDOM,
@@ -46,6 +53,7 @@ enum judge_entry {
     JUDGE_ENTRY_FINGERPRINT,
     JUDGE_ENTRY_OPERATOR,
     JUDGE_ENTRY_WRITTEN,
+    JUDGE_ENTRY_SAMPLE,
     JUDGE_ENTRY_COUNT,
 };
 
@@ -71,6 +79,8 @@ struct judge {
     struct device_memory *gain, *slack, *steps;
     struct device_memory *found; /* the results of each workgroup, three 8-byte numbers */
     struct device_memory *found_parts[3];
+    struct device_memory
+        *sample;    /* doubles [JUDGE_SAMPLE_RUNS][JUDGE_SAMPLE_RUN][JUDGE_SAMPLE_NUMBERS] */
     double largest; /* magnitude */
 };
 

@@ -20,14 +20,16 @@ static const struct device_row *healthy;
 /* ---- a device that gives wrong answers ---- */
 
 static bool finds_wrong; /* the judge calls right outputs wrong */
-/* how often the judge's sample of values was read, which happens when the reference is computed */
+/* Bytes of the judge's sample of a small problem's reference. */
+#define SAMPLE_BYTES 65536
+/* how often that sample was read, which happens when the reference is computed */
 static int samples;
 
 static bool read_watched(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                          GError **error)
 {
     bool done = healthy->read(from, offset, to, bytes, error);
-    samples += bytes == 64;
+    samples += bytes == SAMPLE_BYTES;
     if (finds_wrong && bytes > 10000 && bytes % 24 == 0)
         ((int64_t *)to)[bytes / 24 * 2] = 1; /* wrong elements of the first workgroup */
     return done;
