@@ -1,8 +1,10 @@
 #include "worker/pipeline/pipeline_verify.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "worker/verify/guarded.h"
+#include "worker/verify/parallel.h"
 
 /* Multiply-accumulates of a step that are computed on the host, in all views. */
 #define WORK_LIMIT 5e7
@@ -10,6 +12,9 @@
 /* A step is compared for some of its images if their elements are more than this. */
 #define WHOLE_ELEMENTS 4e6
 #define IMAGES_MAX     4
+
+/* Bytes that one thread searches at a time, a multiple of every element's size. */
+#define SEARCH_PIECE (1 << 20)
 
 /* The part of a step that one comparison looks at: the whole step, or one image of its batch as a step of its own. */
 struct view {
@@ -137,24 +142,57 @@ static bool compare(const struct verifiable *step, enum tensor_role out, const s
     return true;
 }
 
-/* Looks for elements that still hold the poison, in all images. As a floating type of two bytes or more it is no number,
- * which no right result is. */
-static bool find_unwritten(const struct verifiable *step, enum tensor_role out, uint8_t poison,
+/* A search for the first element of which all bits are set. */
+struct search {
+    const uint8_t *data;
+    int64_t bytes, size; /* of all elements, of one */
+    uint64_t low, high;  /* the lowest and the highest bit of each element in a word */
+    atomic_llong first;  /* the least byte so far at which one begins */
+};
+
+static void search_piece(void *data, int64_t piece)
+{
+    struct search *s = data;
+    int64_t at = piece * SEARCH_PIECE, end = MIN(at + SEARCH_PIECE, s->bytes);
+    static const uint8_t unwritten[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+    /* Whole words without such an element: an element of the inverted word that is 0 borrows from its highest bit. */
+    for (; at + 8 <= end; at += 8) {
+        uint64_t word;
+        memcpy(&word, s->data + at, sizeof(word));
+        if (((~word - s->low) & word & s->high) != 0)
+            break;
+    }
+    for (; at < end && memcmp(s->data + at, unwritten, (size_t)s->size) != 0;)
+        at += s->size;
+    long long first = atomic_load(&s->first);
+    while (at < end && at < first && !atomic_compare_exchange_weak(&s->first, &first, at)) {
+    }
+}
+
+/* The first element of which all bits are set; -1: there is none. size: bytes of an element, a power of two. */
+static int64_t find_all_set(const uint8_t *data, int64_t bytes, int64_t size)
+{
+    uint64_t low = size == 8 ? 1 : UINT64_MAX / ((UINT64_C(1) << (8 * size)) - 1);
+    struct search search = {data, bytes, size, low, low << (8 * size - 1), INT64_MAX};
+
+    parallel_parts(parallel_threads(), (bytes + SEARCH_PIECE - 1) / SEARCH_PIECE, search_piece,
+                   &search);
+    return search.first == INT64_MAX ? -1 : search.first / size;
+}
+
+/* Looks for elements that still hold the poison, of which all bits are set, in all images. As a floating type of two bytes
+ * or more it is no number, which no right result is. */
+static bool find_unwritten(const struct verifiable *step, enum tensor_role out,
                            struct verdict *verdict, GError **error)
 {
     const struct tensor *tensor = &step->tensors[out];
-    int64_t bytes = tensor_bytes(tensor), size = data_type_bytes(tensor->type), first = -1;
+    int64_t bytes = tensor_bytes(tensor);
     g_autofree uint8_t *data = g_malloc((gsize)bytes);
-    uint8_t unwritten[8];
 
-    g_assert(size > 0);
-    memset(unwritten, poison, sizeof(unwritten));
     if (!step->device->row->read(step->memory[out], 0, data, bytes, error))
         return false;
-    for (int64_t i = 0; i < bytes && first < 0; i += size) {
-        if (data[i] == poison && memcmp(data + i, unwritten, (size_t)size) == 0)
-            first = i / size;
-    }
+    int64_t first = find_all_set(data, bytes, data_type_bytes(tensor->type));
     if (first >= 0) {
         verdict->failure = FAILURE_WRONG_RESULT;
         g_snprintf(verdict->detail, sizeof(verdict->detail),
@@ -184,7 +222,7 @@ bool pipeline_verify_step(const struct verifiable *step, struct verdict *verdict
         done = compare(step, out, &views[i], poison, WORK_LIMIT / count, verdict, error);
     if (done && count > 1 && poisons && poison == 0xff && step->tensors[out].block == 1 &&
         data_type_bytes(step->tensors[out].type) > 1 && !verdict->failure)
-        done = find_unwritten(step, out, poison, verdict, error);
+        done = find_unwritten(step, out, verdict, error);
     clear_views(views, count);
     return done;
 }

@@ -33,9 +33,11 @@
 
 /* A block of the right matrix and one of the left fit into a core's second-level cache:
  * 256 * (64 + 64) * 8 bytes = 256 KiB. */
-#define BLOCK_COLUMNS 64
-#define BLOCK_ROWS    64
-#define BLOCK_DEPTH   256
+#define BLOCK_COLUMNS  64
+#define BLOCK_ROWS     64
+#define BLOCK_DEPTH    256
+/* Threads end at nearly the same time if each has so many tasks. */
+#define TASKS_A_THREAD 2
 
 /* ---- the inner loop ---- */
 
@@ -120,11 +122,13 @@ struct product {
     int64_t rows, columns, depth; /* sizes of one group's matrices */
     int64_t pieces; /* the columns of one group are in so many pieces of piece_columns */
     int64_t piece_columns;
+    int64_t row_parts; /* and its rows in so many parts of part_rows, a multiple of BLOCK_ROWS */
+    int64_t part_rows;
     const double *left, *right;  /* the dense tensors that the two matrices are read from */
     int64_t extent[AXIS_COUNT];  /* size of the right matrix's tensor on each spatial axis */
     int64_t divisor[AXIS_COUNT]; /* the stride for B, else 1 */
     struct reference_columns kept;
-    atomic_llong next; /* the next piece to compute, as group * pieces + piece */
+    atomic_llong next; /* the next task: (group * pieces + piece) * row_parts + part of the rows */
     struct reference *out;
 };
 
@@ -255,11 +259,13 @@ struct bench {
     double right[BLOCK_DEPTH * BLOCK_COLUMNS];
     /* Packed panels of PANEL_ROWS rows: [panel][depth][row]. */
     double left[BLOCK_DEPTH * BLOCK_ROWS];
-    int count; /* columns of the block */
+    int64_t first_row, end_row; /* of the task */
+    int count;                  /* columns of the block */
     int64_t columns[BLOCK_COLUMNS];
     struct place column[BLOCK_COLUMNS];
     int64_t depth_offset[BLOCK_DEPTH];
-    double *sums, *magnitudes; /* [panel of rows][panel of columns][PANEL_ROWS][PANEL_COLUMNS] */
+    double *sums,
+        *magnitudes; /* of the task's rows: [panel of rows][panel of columns][PANEL_ROWS][PANEL_COLUMNS] */
 };
 
 static void pack_right(const struct product *m, int64_t group, int64_t first_depth, int depths,
@@ -295,17 +301,17 @@ static void pack_left(const struct product *m, int64_t group, int64_t first_row,
 }
 
 /* Multiplies the packed blocks and adds the product to the sums of the BLOCK_ROWS rows from
- * first_row on. */
-static void multiply_blocks(const struct product *m, int64_t first_row, int depths, int columns,
-                            struct bench *bench)
+ * `row` on. */
+static void multiply_blocks(int64_t row, int depths, int columns, struct bench *bench)
 {
-    int64_t rows = MIN(BLOCK_ROWS, m->rows - first_row);
+    int64_t rows = MIN(BLOCK_ROWS, bench->end_row - row);
+    int64_t first_panel = (row - bench->first_row) / PANEL_ROWS;
     int column_panels = (columns + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
 
     for (int64_t r = 0; r * PANEL_ROWS < rows; r++) {
         for (int c = 0; c < column_panels; c++) {
-            int64_t tile = ((first_row / PANEL_ROWS + r) * (BLOCK_COLUMNS / PANEL_COLUMNS) + c) *
-                           PANEL_ROWS * PANEL_COLUMNS;
+            int64_t tile = ((first_panel + r) * (BLOCK_COLUMNS / PANEL_COLUMNS) + c) * PANEL_ROWS *
+                           PANEL_COLUMNS;
             reference_kernel(bench->left + r * depths * PANEL_ROWS,
                              bench->right + c * depths * PANEL_COLUMNS, depths, bench->sums + tile,
                              bench->magnitudes + tile);
@@ -315,27 +321,22 @@ static void multiply_blocks(const struct product *m, int64_t first_row, int dept
 
 static void store_block(const struct product *m, int64_t group, const struct bench *bench)
 {
-    for (int64_t r = 0; r < m->rows; r++) {
+    for (int64_t r = 0; r < bench->end_row - bench->first_row; r++) {
         for (int c = 0; c < bench->count; c++) {
             int64_t tile = r / PANEL_ROWS * (BLOCK_COLUMNS / PANEL_COLUMNS) + c / PANEL_COLUMNS;
             int64_t from = (tile * PANEL_ROWS + r % PANEL_ROWS) * PANEL_COLUMNS + c % PANEL_COLUMNS;
-            int64_t to = output_offset(m, group, r, bench->columns[c]);
+            int64_t to = output_offset(m, group, bench->first_row + r, bench->columns[c]);
             m->out->value[to] = bench->sums[from];
             m->out->magnitude[to] = (float)bench->magnitudes[from];
         }
     }
 }
 
-static int64_t padded_rows(const struct product *m)
-{
-    return (m->rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
-}
-
-/* Computes the bench's columns of the group, and empties it. */
+/* Computes the task's rows of the bench's columns, and empties it. */
 static void compute_block(const struct product *m, int64_t group, struct bench *bench)
 {
     int columns = bench->count;
-    size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
+    size_t bytes = (size_t)(m->part_rows * BLOCK_COLUMNS) * sizeof(double);
 
     memset(bench->sums, 0, bytes);
     memset(bench->magnitudes, 0, bytes);
@@ -344,9 +345,9 @@ static void compute_block(const struct product *m, int64_t group, struct bench *
     for (int64_t first = 0; first < m->depth; first += BLOCK_DEPTH) {
         int depths = (int)MIN(BLOCK_DEPTH, m->depth - first);
         pack_right(m, group, first, depths, columns, bench);
-        for (int64_t row = 0; row < m->rows; row += BLOCK_ROWS) {
+        for (int64_t row = bench->first_row; row < bench->end_row; row += BLOCK_ROWS) {
             pack_left(m, group, row, depths, bench);
-            multiply_blocks(m, row, depths, columns, bench);
+            multiply_blocks(row, depths, columns, bench);
         }
     }
     store_block(m, group, bench);
@@ -369,12 +370,12 @@ static void compute_piece(const struct product *m, int64_t group, int64_t piece,
         compute_block(m, group, bench);
 }
 
-/* The work of a thread: it computes pieces until all are begun. */
-static void compute_pieces(void *data, int64_t thread)
+/* The work of a thread: it computes tasks until all are begun. */
+static void compute_tasks(void *data, int64_t thread)
 {
     struct product *m = data;
-    int64_t tasks = m->pieces * m->p->groups;
-    size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
+    int64_t tasks = m->p->groups * m->pieces * m->row_parts;
+    size_t bytes = (size_t)(m->part_rows * BLOCK_COLUMNS) * sizeof(double);
     struct bench *bench = g_new(struct bench, 1);
 
     (void)thread;
@@ -385,7 +386,10 @@ static void compute_pieces(void *data, int64_t thread)
         int64_t task = atomic_fetch_add(&m->next, 1);
         if (task >= tasks)
             break;
-        compute_piece(m, task / m->pieces, task % m->pieces, bench);
+        int64_t piece = task / m->row_parts;
+        bench->first_row = task % m->row_parts * m->part_rows;
+        bench->end_row = MIN(bench->first_row + m->part_rows, m->rows);
+        compute_piece(m, piece / m->pieces, piece % m->pieces, bench);
     }
     g_free(bench->sums);
     g_free(bench->magnitudes);
@@ -414,6 +418,18 @@ static void product_init(struct product *m, const struct problem *p,
     }
 }
 
+/* Divides the rows where there are too few pieces for the threads, as in a layer of small images: each part gathers its
+ * columns again, which costs little beside the product with 64 rows or more. */
+static void divide_rows(struct product *m, int threads)
+{
+    int64_t blocks = (m->rows + BLOCK_ROWS - 1) / BLOCK_ROWS, pieces = m->pieces * m->p->groups;
+    int64_t wanted = threads > 1 ? (TASKS_A_THREAD * threads + pieces - 1) / pieces : 1;
+    int64_t part_blocks = (blocks + MIN(wanted, blocks) - 1) / MIN(wanted, blocks);
+
+    m->part_rows = part_blocks * BLOCK_ROWS;
+    m->row_parts = (blocks + part_blocks - 1) / part_blocks;
+}
+
 static double conv_length(const struct problem *p)
 {
     const double *const none[OPERAND_COUNT] = {NULL};
@@ -436,7 +452,8 @@ static void conv_compute(const struct problem *p, const double *const dense[OPER
     m.piece_columns = MIN(m.kept.one_of, m.columns) * BLOCK_COLUMNS;
     m.pieces = (m.columns + m.piece_columns - 1) / m.piece_columns;
     m.out = out;
-    parallel_parts(threads, threads, compute_pieces, &m);
+    divide_rows(&m, threads);
+    parallel_parts(threads, threads, compute_tasks, &m);
 }
 
 const struct reference_kind reference_conv = {.length = conv_length, .compute = conv_compute};

@@ -20,6 +20,7 @@ struct scene {
     struct solution_rounding rounding;
     int64_t wrong_image;   /* -1: none */
     int64_t missing_image; /* not written; -1: none */
+    int64_t missing_place; /* an element that is not written; -1: none */
 };
 
 static int64_t image_elements(const struct scene *scene)
@@ -35,7 +36,7 @@ static bool launch(void *data, GError **error)
     int64_t each = image_elements(scene);
     (void)error;
     for (int64_t i = 0; i < each * scene->problem.n; i++) {
-        if (i / each != scene->missing_image)
+        if (i / each != scene->missing_image && i != scene->missing_place)
             y[i] = 2 * x[i];
     }
     if (scene->wrong_image >= 0)
@@ -46,7 +47,7 @@ static bool launch(void *data, GError **error)
 static void scene_init(struct scene *scene, const char *key)
 {
     g_autoptr(GError) error = NULL;
-    *scene = (struct scene){.wrong_image = -1, .missing_image = -1};
+    *scene = (struct scene){.wrong_image = -1, .missing_image = -1, .missing_place = -1};
     fake_device_init(&scene->fake);
     g_assert_true(problem_key_parse(key, &scene->problem, &error));
     for (int role = 0; role < OPERAND_COUNT; role++) {
@@ -121,6 +122,25 @@ static void test_all_images_are_written(void)
     scene_clear(&scene);
 }
 
+/* One element, at both places that it can have in a word of eight bytes, and at the ends of what a thread searches. */
+static void test_unwritten_element_is_named(void)
+{
+    static const int64_t places[] = {3000000, 3000001, 0x2c0000 - 1, 0x2c0000};
+    struct scene scene;
+    scene_init(&scene, LARGE);
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+        scene.missing_place = places[i];
+        struct verdict verdict = verdict_of(&scene);
+        g_autofree char *expected =
+            g_strdup_printf("the element at place %" G_GINT64_FORMAT " was not written", places[i]);
+        g_assert_cmpstr(verdict.detail, ==, expected);
+    }
+    /* Of several, the first. */
+    scene.missing_image = 40;
+    g_assert_nonnull(strstr(verdict_of(&scene).detail, "place 2621440 "));
+    scene_clear(&scene);
+}
+
 /* The rows of a matrix product: any of them may be wrong. */
 static void test_rows_are_compared_in_full(void)
 {
@@ -145,6 +165,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/pipeline_verify/an_unwritten_element_is_named",
+                    test_unwritten_element_is_named);
     g_test_add_data_func("/pipeline_verify/a_small_step_is_compared_in_full", SMALL, test_faults);
     g_test_add_data_func(
         "/pipeline_verify/a_large_step_is_compared_from_its_first_to_its_last_image", LARGE,

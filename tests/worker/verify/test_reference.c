@@ -162,6 +162,31 @@ static void test_sampling(void)
     reference_unref(some);
 }
 
+/* A layer of few pixels, whose rows are divided among threads. */
+static void test_threads(gconstpointer data)
+{
+    struct shape shape = {1, 200, 200, 1, {1, 7, 7}, {1, 3, 3}, {0, 1, 1}, {1, 1, 1}, {1, 1, 1}, 2};
+    g_autoptr(GRand) rand = g_rand_new_with_seed(7);
+    struct problem p;
+    double *dense[OPERAND_COUNT] = {NULL};
+    make_problem(&shape, (enum direction)GPOINTER_TO_INT(data), &p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        dense[t] = random_dense(&p, (enum tensor_role)t, rand);
+    struct reference *one = reference_compute(&p, (const double *const *)dense, 1, 0, NULL);
+    for (int threads = 2; threads < 8; threads++) {
+        struct reference *all =
+            reference_compute(&p, (const double *const *)dense, threads, 0, NULL);
+        g_assert_cmpmem(all->value, sizeof(double) * (gsize)all->count, one->value,
+                        sizeof(double) * (gsize)one->count);
+        g_assert_cmpmem(all->magnitude, sizeof(float) * (gsize)all->count, one->magnitude,
+                        sizeof(float) * (gsize)one->count);
+        reference_unref(all);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        g_free(dense[t]);
+    reference_unref(one);
+}
+
 /* The reference leaves the bias out, since a separate kernel adds it. */
 static void test_bias_is_no_matter(void)
 {
@@ -311,6 +336,11 @@ int main(int argc, char **argv)
                          GINT_TO_POINTER(DIRECTION_B), test_definition);
     g_test_add_data_func("/reference/backward_weights_follows_the_definition",
                          GINT_TO_POINTER(DIRECTION_W), test_definition);
+    for (int d = DIRECTION_F; d <= DIRECTION_W; d++) {
+        g_autofree char *name =
+            g_strdup_printf("/reference/threads_do_not_change_it/%c", "FBW"[d - DIRECTION_F]);
+        g_test_add_data_func(name, GINT_TO_POINTER(d), test_threads);
+    }
     g_test_add_func("/reference/large_problem_is_computed_in_part", test_sampling);
     g_test_add_func("/reference/epilogue_is_done", test_epilogue_is_done);
     g_test_add_func("/reference/strides_are_no_matter", test_strides_are_no_matter);
