@@ -272,6 +272,7 @@ $(monitor_double): tests/support/doubles/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
 $(BUILD)/tests/worker/device/test_device_gpu $(BUILD)/tests/worker/device/test_gpu_monitor $(BUILD)/tests/worker/device/test_gpu_clocks $(BUILD)/tests/worker/agent/test_agent_row \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
+$(BUILD)/tests/export/sjdb/reader/graph_sjdb: | $(gpu_double)
 
 # Copies the frames between agent and children, for the page coordinator/LIFE_OF_A_JOB.md.
 frame_tap := $(BUILD)/tests/frame_tap.so

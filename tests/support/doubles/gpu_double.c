@@ -18,6 +18,8 @@
  *   vega       HIP's devices are gfx900, without the features that no gfx900 has
  *   vanish     a device is lost once it was synchronised with
  *   dead       no device opens; "dead#N": device N does not
+ *   no-first   a graph leaves out its first launch or fill
+ *   no-last    a graph leaves out its last one
  * Words for every launch; with "@N" for launches of a kernel whose variant is N, with "#N" on device N:
  *   launch     the launch is refused
  *   fault      the launch ends in a fault; "glitch": once only
@@ -208,6 +210,12 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     *context = (void *)(uintptr_t)(device + 1);
     return opens(device) ? OK : 101;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device < 2 ? OK : 101;
 }
 
 int cuCtxSetCurrent(void *context);
@@ -517,8 +525,7 @@ BOTH(hipModuleLaunchKernel, cuLaunchKernel,
 
 BOTH(hipStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode))
 {
-    (void)stream;
-    if (recording || mode != 2)
+    if (!stream || recording || mode != 2)
         return INVALID;
     recording = calloc(1, sizeof *recording);
     return sticky;
@@ -545,7 +552,9 @@ BOTH(hipGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,
 BOTH(hipGraphLaunch, cuGraphLaunch, (struct graph * instance, void *stream))
 {
     (void)stream;
-    for (int i = 0; i < instance->count && !sticky; i++) {
+    int first = double_said("no-first") ? 1 : 0;
+    int end = instance->count - (double_said("no-last") ? 1 : 0);
+    for (int i = first; i < end && !sticky; i++) {
         struct recorded *next = &instance->recorded[i];
         void *arguments[ARGUMENTS_MOST];
         for (int a = 0; a < ARGUMENTS_MOST; a++)

@@ -172,7 +172,7 @@ int32_t output_of(const struct skipjackdb_problem *problem)
 
 /* ---- the convolution ---- */
 
-struct work {
+struct reference {
     const struct skipjackdb_problem *p;
     const struct tensor *tensors;
     double *values[3]; /* elements of the two factors, as doubles */
@@ -196,14 +196,15 @@ static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const i
 
 /* Adds the terms of one position. Every product in a convolution has one element each of x, w and
  * y, of which two are factors; the direction decides which of the three is the sum. */
-static void add_terms(const struct work *work, const int64_t o[3], const int64_t f[3],
+static void add_terms(const struct reference *reference, const int64_t o[3], const int64_t f[3],
                       const int64_t in[3])
 {
-    const struct tensor *x = &work->tensors[0], *w = &work->tensors[1], *y = &work->tensors[2];
-    int32_t out = output_of(work->p), a = (out + 1) % 3, b = (out + 2) % 3;
-    int64_t k_group = work->p->k / work->p->groups, place[3];
-    for (int64_t n = 0; n < work->p->n; n++) {
-        for (int64_t k = 0; k < work->p->k; k++) {
+    const struct tensor *x = &reference->tensors[0], *w = &reference->tensors[1],
+                        *y = &reference->tensors[2];
+    int32_t out = output_of(reference->p), a = (out + 1) % 3, b = (out + 2) % 3;
+    int64_t k_group = reference->p->k / reference->p->groups, place[3];
+    for (int64_t n = 0; n < reference->p->n; n++) {
+        for (int64_t k = 0; k < reference->p->k; k++) {
             const int64_t *x_channels = x->channels + k / k_group * w->sizes[1];
             int64_t x_place = n * x->strides[0] + spatial_place(x, in);
             int64_t w_place = k * w->strides[0] + spatial_place(w, f);
@@ -211,9 +212,9 @@ static void add_terms(const struct work *work, const int64_t o[3], const int64_t
             for (int64_t c = 0; c < w->sizes[1]; c++) {
                 place[0] = x_place + x_channels[c];
                 place[1] = w_place + w->channels[c];
-                double term = work->values[a][place[a]] * work->values[b][place[b]];
-                work->sums[place[out]] += term;
-                work->sizes[place[out]] += fabs(term);
+                double term = reference->values[a][place[a]] * reference->values[b][place[b]];
+                reference->sums[place[out]] += term;
+                reference->sizes[place[out]] += fabs(term);
             }
         }
     }
@@ -226,9 +227,9 @@ static void split(int64_t number, const int64_t sizes[3], int64_t at[3])
     at[0] = number / sizes[2] / sizes[1];
 }
 
-static void convolve(const struct work *work)
+static void convolve(const struct reference *reference)
 {
-    const struct skipjackdb_problem *p = work->p;
+    const struct skipjackdb_problem *p = reference->p;
     int64_t outputs = p->out[0] * p->out[1] * p->out[2];
     int64_t taps = p->fil[0] * p->fil[1] * p->fil[2];
     for (int64_t i = 0; i < outputs * taps; i++) {
@@ -236,7 +237,7 @@ static void convolve(const struct work *work)
         split(i / taps, p->out, o);
         split(i % taps, p->fil, f);
         if (meet(p, o, f, in)) {
-            add_terms(work, o, f, in);
+            add_terms(reference, o, f, in);
         }
     }
 }
@@ -353,12 +354,12 @@ static int64_t channel_of(const struct tensor *output, int64_t number)
 }
 
 /* Reads what the steps need for the element of the output that has this number. */
-static void read_operands(const struct work *work, int64_t number, struct operands *with)
+static void read_operands(const struct reference *reference, int64_t number, struct operands *with)
 {
-    const struct tensor *output = &work->tensors[output_of(work->p)];
-    const struct tensor *residual = &work->tensors[SKIPJACKDB_TENSOR_RESIDUAL];
-    const struct tensor *bias = &work->tensors[SKIPJACKDB_TENSOR_BIAS];
-    const struct tensor *scales = &work->tensors[SKIPJACKDB_TENSOR_SCALES];
+    const struct tensor *output = &reference->tensors[output_of(reference->p)];
+    const struct tensor *residual = &reference->tensors[SKIPJACKDB_TENSOR_RESIDUAL];
+    const struct tensor *bias = &reference->tensors[SKIPJACKDB_TENSOR_BIAS];
+    const struct tensor *scales = &reference->tensors[SKIPJACKDB_TENSOR_SCALES];
     int64_t channel = channel_of(output, number);
     *with = (struct operands){0};
     if (bias->bytes > 0) {
@@ -382,10 +383,10 @@ static void read_operands(const struct work *work, int64_t number, struct operan
 
 /* How far an element of the output may be from `wanted`, if the sum may be off by this much. The
  * functions of steps may err by a few units in the last place. */
-static double allowed_at(const struct work *work, const struct steps *steps, double sum, double off,
-                         double wanted, const struct operands *with)
+static double allowed_at(const struct reference *reference, const struct steps *steps, double sum,
+                         double off, double wanted, const struct operands *with)
 {
-    int32_t type = work->tensors[output_of(work->p)].type;
+    int32_t type = reference->tensors[output_of(reference->p)].type;
     bool whole = type == SKIPJACKDB_INT8 || type == SKIPJACKDB_INT32;
     double moved = off;
     if (steps->count > 0) {
@@ -398,14 +399,14 @@ static double allowed_at(const struct work *work, const struct steps *steps, dou
 
 /* Returns the error of an element, divided by the allowed error: above 1 it is wrong. A NaN or an
  * infinity that is not wanted gives infinity. */
-static double error_at(const struct work *work, const struct steps *steps, int64_t number,
+static double error_at(const struct reference *reference, const struct steps *steps, int64_t number,
                        double off)
 {
-    const struct tensor *output = &work->tensors[output_of(work->p)];
+    const struct tensor *output = &reference->tensors[output_of(reference->p)];
     int64_t at = place_of(output, number);
     struct operands with;
-    read_operands(work, number, &with);
-    double wanted = do_steps(steps, work->sums[at], &with);
+    read_operands(reference, number, &with);
+    double wanted = do_steps(steps, reference->sums[at], &with);
     double found = load(output->type, output->stored, at);
     if (!isfinite(wanted)) {
         return (isnan(wanted) && isnan(found)) || wanted == found ? 0 : INFINITY;
@@ -414,49 +415,59 @@ static double error_at(const struct work *work, const struct steps *steps, int64
         wanted = clamp(wanted, INT8_MIN, INT8_MAX);
     }
     double error = fabs(found - wanted);
-    return isfinite(error) ? error / allowed_at(work, steps, work->sums[at], off, wanted, &with)
-                           : INFINITY;
+    return isfinite(error)
+               ? error / allowed_at(reference, steps, reference->sums[at], off, wanted, &with)
+               : INFINITY;
 }
 
-static double compare(const struct work *work, const char *algorithm)
+double reference_error(const struct reference *reference, const char *algorithm)
 {
-    int32_t out = output_of(work->p);
-    const struct tensor *output = &work->tensors[out];
+    int32_t out = output_of(reference->p);
+    const struct tensor *output = &reference->tensors[out];
     struct steps steps;
     int64_t count = count_of(output);
     double largest = 0, worst = 0;
-    read_steps(work->p, &steps);
+    read_steps(reference->p, &steps);
     for (int64_t i = 0; i < count; i++) {
-        largest = fmax(largest, work->sizes[place_of(output, i)]);
+        largest = fmax(largest, reference->sizes[place_of(output, i)]);
     }
-    double off = allowed_off(&work->tensors[(out + 1) % 3], &work->tensors[(out + 2) % 3],
+    double off = allowed_off(&reference->tensors[(out + 1) % 3], &reference->tensors[(out + 2) % 3],
                              algorithm, largest);
     for (int64_t i = 0; i < count; i++) {
-        worst = fmax(worst, error_at(work, &steps, i, off));
+        worst = fmax(worst, error_at(reference, &steps, i, off));
     }
     return worst;
 }
 
-double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
-                    const char *algorithm)
+struct reference *reference_new(const struct skipjackdb_problem *problem,
+                                const struct tensor *tensors)
 {
-    struct work work = {.p = problem, .tensors = tensors};
+    struct reference *made = allocate(1, sizeof *made);
     int32_t out = output_of(problem);
+    made->p = problem;
+    made->tensors = tensors;
     size_t elements[3];
     for (int32_t t = 0; t < 3; t++) {
         elements[t] = tensors[t].bytes / type_bytes(tensors[t].type);
-        work.values[t] = allocate(elements[t], sizeof *work.values[t]);
+        made->values[t] = allocate(elements[t], sizeof *made->values[t]);
         for (size_t i = 0; t != out && i < elements[t]; i++) {
-            work.values[t][i] = load(tensors[t].type, tensors[t].stored, (int64_t)i);
+            made->values[t][i] = load(tensors[t].type, tensors[t].stored, (int64_t)i);
         }
     }
-    work.sums = work.values[out];
-    work.sizes = allocate(elements[out], sizeof *work.sizes);
-    convolve(&work);
-    double worst = compare(&work, algorithm);
-    for (int32_t t = 0; t < 3; t++) {
-        free(work.values[t]);
+    made->sums = made->values[out];
+    made->sizes = allocate(elements[out], sizeof *made->sizes);
+    convolve(made);
+    return made;
+}
+
+void reference_free(struct reference *reference)
+{
+    if (reference == NULL) {
+        return;
     }
-    free(work.sizes);
-    return worst;
+    for (int32_t t = 0; t < 3; t++) {
+        free(reference->values[t]);
+    }
+    free(reference->sizes);
+    free(reference);
 }

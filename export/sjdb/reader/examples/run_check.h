@@ -37,10 +37,16 @@ void tensor_clear(struct tensor *tensor);
 
 /* Returns which tensor the problem's direction computes: x, w or y. */
 int32_t output_of(const struct skipjackdb_problem *problem);
-/* Computes the output from the other operands with plain loops, epilogue and all, compares it with
- * the stored one, and returns the largest error divided by the allowed error. Up to 1 the output is
- * right. `algorithm`: the algorithm's name, or that of the solver where no algorithm is known. */
-double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
-                    const char *algorithm);
+
+/* The convolution of the stored operands, computed here with plain loops. */
+struct reference;
+/* Computes it. The reference reads the problem and the tensors until it is freed. */
+struct reference *reference_new(const struct skipjackdb_problem *problem,
+                                const struct tensor *tensors);
+/* Compares the output that is stored now with the reference, epilogue and all, and returns the largest error divided by
+ * the allowed error. Up to 1 the output is right. `algorithm`: the algorithm's name, or that of the solver where no
+ * algorithm is known. */
+double reference_error(const struct reference *reference, const char *algorithm);
+void reference_free(struct reference *reference); /* NULL is allowed */
 
 #endif

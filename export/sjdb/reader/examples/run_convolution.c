@@ -9,16 +9,21 @@
  * of a build-only export, which nobody has run: of several, the first in the file, or the one of --solver and
  * --params. --dry-run takes such a solution by itself where the file has no measured one.
  *
+ * --graph also records all launches of a run, except those that pack the filter, as one graph, checks what a replay of
+ * the graph writes, and measures replays by the same rule. Each copy of the tensors has a graph of its own, which holds one
+ * run. So both times are of one run in a row of runs: with all of its launches, or with one launch of a graph. It needs
+ * CUDA or HIP.
+ *
  *   run_convolution FILE KEY [--dry-run] [--unmeasured] [--json] [--solver NAME [--params TEXT]]
- *                   [--workspace BYTES] [--device N] [--unchecked]
+ *                   [--workspace BYTES] [--device N] [--unchecked] [--graph]
  *   sources="run_convolution.c run_check.c run_print.c"
  *   cc $sources run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
  *   cc $sources run_cuda.c $(pkg-config --cflags --libs skipjackdb) -l:libcuda.so.1 -lm
  *   cc $sources run_hip.c $(pkg-config --cflags --libs skipjackdb) -lamdhip64 -lm
  *   cc $sources run_none.c $(pkg-config --cflags --libs skipjackdb) -lm     # --dry-run alone
  *
- * Exit status: 0 when the result is right or unchecked, or with --dry-run when there is something to launch; 1 when it is not or
- * cannot be had; 2 for wrong usage.
+ * Exit status: 0 when the result, with --graph that of a replay, too, is right or unchecked, or with --dry-run when there
+ * is something to launch; 1 when it is not or cannot be had; 2 for wrong usage.
  */
 #include "run_device.h"
 #include "run_print.h"
@@ -75,6 +80,7 @@ struct run {
     uint32_t pack_count; /* launches that pack it */
     struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
     uint32_t launch_count;
+    struct graph **graphs; /* a run on each copy of the tensors; NULL without --graph */
 };
 
 void want(int code, const char *what)
@@ -173,14 +179,8 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
             run->buffers[t][i] = buffer_new(run->tensors[t].bytes);
             if (t != output_of(run->problem)) {
                 buffer_write(run->buffers[t][i], run->tensors[t].stored);
-            } else {
-                /* NaN, or -1: an element that the kernel does not write shows up as wrong */
-                buffer_fill(run->buffers[t][i], 0xff);
             }
         }
-    }
-    if (run->workspace != NULL) {
-        buffer_fill(run->workspace, 0xff);
     }
 }
 
@@ -239,8 +239,34 @@ static void run_once(struct run *run, int64_t number)
     make_launches(run, run->pack_count, run->launch_count, number);
 }
 
+/* ---- as graphs ---- */
+
+static void replay_once(struct run *run, int64_t number)
+{
+    graph_launch(run->graphs[number % run->copies]);
+}
+
+/* Records a run on each copy of the tensors. A graph keeps the addresses that it was recorded with, so each copy needs
+ * its own. Each graph is launched once, since its first launch takes longer than the others. */
+static void record_graphs(struct run *run)
+{
+    run->graphs = allocate((size_t)run->copies, sizeof(struct graph *));
+    for (int i = 0; i < run->copies; i++) {
+        graph_begin();
+        run_once(run, i);
+        run->graphs[i] = graph_end();
+    }
+    for (int i = 0; i < run->copies; i++) {
+        replay_once(run, i);
+    }
+}
+
 static void run_free(struct run *run)
 {
+    for (int i = 0; run->graphs != NULL && i < run->copies; i++) {
+        graph_free(run->graphs[i]);
+    }
+    free(run->graphs);
     for (uint32_t i = 0; i < run->launch_count; i++) {
         struct launch *launch = &run->launches[i];
         for (uint32_t a = 0; a < launch->is.arg_count; a++) {
@@ -266,6 +292,27 @@ static void run_free(struct run *run)
     free(run->packed);
 }
 
+/* ---- checking the result ---- */
+
+/* One run on the copy of the tensors that has this number: run_once() or replay_once(). */
+typedef void run_function(struct run *run, int64_t number);
+
+/* Runs once on a copy and returns the error of what the run wrote, as reference_error() does. Output and workspace are
+ * filled with NaN, or -1, before: what no launch of this run writes shows up as wrong, even if an earlier run left the
+ * right numbers there. */
+static double run_error(struct run *run, int number, run_function *one_run,
+                        const struct reference *reference, const char *algorithm)
+{
+    int32_t out = output_of(run->problem);
+    buffer_fill(run->buffers[out][number], 0xff);
+    if (run->workspace != NULL) {
+        buffer_fill(run->workspace, 0xff);
+    }
+    one_run(run, number);
+    buffer_read(run->buffers[out][number], run->tensors[out].stored);
+    return reference_error(reference, algorithm);
+}
+
 /* ---- measuring the time ---- */
 
 #define READINGS_MAX   200
@@ -277,11 +324,11 @@ static void run_free(struct run *run)
 
 /* Returns the milliseconds that `batch` runs take. *next is the number of the first run, and is
  * advanced. */
-static double reading(struct run *run, int64_t *next, int batch)
+static double reading(struct run *run, run_function *one_run, int64_t *next, int batch)
 {
     struct moment *from = moment_new();
     for (int i = 0; i < batch; i++) {
-        run_once(run, (*next)++);
+        one_run(run, (*next)++);
     }
     return moments_apart(from, moment_new());
 }
@@ -303,22 +350,23 @@ static double clock_floor(struct run *run)
 {
     double values[16];
     int64_t next = 0;
-    reading(run, &next, 0); /* not counted: the first reading of a clock takes many times longer */
+    /* not counted: the first reading of a clock takes many times longer */
+    reading(run, run_once, &next, 0);
     for (int i = 0; i < 16; i++) {
-        values[i] = reading(run, &next, 0);
+        values[i] = reading(run, run_once, &next, 0);
     }
     return median(values, 16);
 }
 
 /* Returns how many runs make a reading that is FLOOR_SHARE times as long as reading the clock. A single run may be as
  * short as that, and says nothing of its own time then: readings of 8, 64 and 512 runs follow until one is longer. */
-static int choose_batch(struct run *run, int64_t *next, double floor_ms)
+static int choose_batch(struct run *run, run_function *one_run, int64_t *next, double floor_ms)
 {
-    double ms = fmin(reading(run, next, 1), reading(run, next, 1));
+    double ms = fmin(reading(run, one_run, next, 1), reading(run, one_run, next, 1));
     int runs = 1;
     while (ms < TELLING_FLOORS * floor_ms && runs * TRIAL_FACTOR <= BATCH_MAX) {
         runs *= TRIAL_FACTOR;
-        ms = reading(run, next, runs);
+        ms = reading(run, one_run, next, runs);
     }
     double run_ms = fmax((ms - floor_ms) / runs, floor_ms / BATCH_MAX);
     double wanted = run_ms > 0 ? ceil(FLOOR_SHARE * floor_ms / run_ms) : 1;
@@ -327,16 +375,16 @@ static int choose_batch(struct run *run, int64_t *next, double floor_ms)
 
 /* Returns the median of one second of readings, which begin after a fifth of a second of runs to
  * warm up. */
-static double measure(struct run *run)
+static double measure(struct run *run, run_function *one_run)
 {
     double values[READINGS_MAX], spent = 0, floor_ms = clock_floor(run);
     int64_t next = 0;
-    int count = 0, batch = choose_batch(run, &next, floor_ms);
+    int count = 0, batch = choose_batch(run, one_run, &next, floor_ms);
     for (int i = 0; i < 10 && spent < SAMPLE_MS / 5; i++) {
-        spent += reading(run, &next, batch);
+        spent += reading(run, one_run, &next, batch);
     }
     for (spent = 0; count < READINGS_MAX && (count < 3 || spent < SAMPLE_MS); count++) {
-        double ms = reading(run, &next, batch);
+        double ms = reading(run, one_run, &next, batch);
         spent += ms;
         values[count] = ms / batch;
     }
@@ -349,14 +397,17 @@ struct wish {
     const char *file, *key, *solver, *params;
     uint64_t workspace_bytes;
     int device;
-    bool json, dry_run, unmeasured, unchecked;
+    bool json, dry_run, unmeasured, unchecked, graph;
 };
 
 static void usage(void)
 {
-    fputs("usage: run_convolution FILE KEY [--dry-run] [--unmeasured] [--json]"
-          " [--solver NAME [--params TEXT]] [--workspace BYTES] [--device N] [--unchecked]\n",
-          stderr);
+    fputs(
+        "usage: run_convolution FILE KEY [--dry-run] [--unmeasured] [--json]"
+        " [--solver NAME [--params TEXT]] [--workspace BYTES] [--device N] [--unchecked] [--graph]\n"
+        "--graph (CUDA, HIP; not with --dry-run) checks and measures a run twice: launch by launch, and as"
+        " one launch of a graph that was recorded before\n",
+        stderr);
     exit(2);
 }
 
@@ -382,6 +433,8 @@ static struct wish read_wish(int argc, char **argv)
             wish.json = true;
         } else if (strcmp(argv[i], "--unchecked") == 0) {
             wish.unchecked = true;
+        } else if (strcmp(argv[i], "--graph") == 0) {
+            wish.graph = true;
         } else if (strcmp(argv[i], "--dry-run") == 0) {
             wish.dry_run = true;
         } else if (strcmp(argv[i], "--unmeasured") == 0) {
@@ -400,7 +453,7 @@ static struct wish read_wish(int argc, char **argv)
             usage();
         }
     }
-    if (taken < 2 || (wish.params != NULL && wish.solver == NULL)) {
+    if (taken < 2 || (wish.params != NULL && wish.solver == NULL) || (wish.graph && wish.dry_run)) {
         usage();
     }
     return wish;
@@ -437,6 +490,8 @@ struct report {
     bool unchecked;
     double error; /* the largest, as a part of what is allowed; 0 if unchecked */
     double measured_ms;
+    bool graph;                   /* whether the run was replayed as a graph, too */
+    double graph_error, graph_ms; /* of replays, as error and measured_ms */
     const char *device;
 };
 
@@ -496,6 +551,11 @@ static void find_solution(const skipjackdb *db, const struct wish *wish,
     }
 }
 
+static const char *correct_json(const struct report *report, double error)
+{
+    return report->unchecked ? "null" : error <= 1 ? "true" : "false";
+}
+
 static void print_json(const struct wish *wish, const struct report *report)
 {
     const struct {
@@ -511,10 +571,13 @@ static void print_json(const struct wish *wish, const struct report *report)
     printf(",\"launches\":%u,\"workspace_bytes\":%llu,\"correct\":%s,\"measured_ms\":%.9g,",
            (unsigned)report->solution.launch_count,
            (unsigned long long)report->solution.workspace_bytes,
-           report->unchecked    ? "null"
-           : report->error <= 1 ? "true"
-                                : "false",
-           report->measured_ms);
+           correct_json(report, report->error), report->measured_ms);
+    if (report->graph) {
+        printf("\"graph\":{\"correct\":%s,\"measured_ms\":%.9g},",
+               correct_json(report, report->graph_error), report->graph_ms);
+    } else {
+        printf("\"graph\":null,");
+    }
     if (report->measured) {
         printf("\"recorded_ms\":%.9g,\"ratio\":%.6g}\n", report->entry.time_ms,
                report->measured_ms / report->entry.time_ms);
@@ -523,20 +586,32 @@ static void print_json(const struct wish *wish, const struct report *report)
     }
 }
 
+static void print_error(double error, const char *how)
+{
+    printf("%s%s: the largest error is %.3g times what is allowed\n",
+           error <= 1 ? "right" : "WRONG", how, error);
+}
+
 static void print_words(const struct report *report)
 {
     printf("%s [%s], %u launches, %llu bytes of workspace, on %s\n", report->entry.solver,
            report->solution.params, (unsigned)report->solution.launch_count,
            (unsigned long long)report->solution.workspace_bytes, report->device);
     if (!report->unchecked) {
-        printf("%s: the largest error is %.3g times what is allowed\n",
-               report->error <= 1 ? "right" : "WRONG", report->error);
+        print_error(report->error, "");
     }
     if (report->measured) {
         printf("recorded %.6g ms, measured %.6g ms, ratio %.3f\n", report->entry.time_ms,
                report->measured_ms, report->measured_ms / report->entry.time_ms);
     } else {
         printf("never measured before, measured %.6g ms\n", report->measured_ms);
+    }
+    if (report->graph) {
+        if (!report->unchecked) {
+            print_error(report->graph_error, " as a graph");
+        }
+        printf("as a graph %.6g ms, %.3f times as long as launch by launch\n", report->graph_ms,
+               report->graph_ms / report->measured_ms);
     }
 }
 
@@ -603,26 +678,35 @@ static bool run_and_report(const skipjackdb *db, const struct wish *wish,
 {
     struct run *run = allocate(1, sizeof *run);
     struct device_facts facts;
-    struct report report;
-    int32_t out = output_of(problem);
+    struct report report = {.unchecked = wish->unchecked, .graph = wish->graph};
+    struct reference *reference = NULL;
     run->problem = problem;
     prepare(db, wish, run, &report, &facts);
     pack(run);
-    run_once(run, 0);
-    buffer_read(run->buffers[out][0], run->tensors[out].stored);
-    report.unchecked = wish->unchecked;
-    report.error =
-        wish->unchecked ? 0 : output_error(problem, run->tensors, report.entry.algorithm);
-    report.measured_ms = measure(run);
+    if (!wish->unchecked) {
+        reference = reference_new(problem, run->tensors);
+        report.error = run_error(run, 0, run_once, reference, report.entry.algorithm);
+    }
+    report.measured_ms = measure(run, run_once);
+    if (wish->graph) {
+        record_graphs(run);
+        if (!wish->unchecked) {
+            /* the last copy: a graph that was recorded for another one does not write it */
+            report.graph_error =
+                run_error(run, run->copies - 1, replay_once, reference, report.entry.algorithm);
+        }
+        report.graph_ms = measure(run, replay_once);
+    }
     if (wish->json) {
         print_json(wish, &report);
     } else {
         print_words(&report);
     }
+    reference_free(reference);
     run_free(run);
     free(run);
     device_close();
-    return report.error <= 1;
+    return report.error <= 1 && report.graph_error <= 1;
 }
 
 /* Prints what running the solution would launch. */
@@ -643,6 +727,9 @@ int main(int argc, char **argv)
     struct wish wish = read_wish(argc, argv);
     struct skipjackdb_problem problem = {.size = sizeof problem};
     skipjackdb *db = NULL;
+    if (wish.graph && graphs_missing() != NULL) {
+        fail("--graph: %s", graphs_missing());
+    }
     want(skipjackdb_open(wish.file, &db), wish.file);
     want(skipjackdb_problem_parse(wish.key, &problem), wish.key);
     if (problem.kind != SKIPJACKDB_CONV && !wish.dry_run) {

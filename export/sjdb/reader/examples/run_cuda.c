@@ -1,6 +1,7 @@
 /* The device of run_convolution.c: NVIDIA's driver. Linked instead of run_opencl.c, with -l:libcuda.so.1. */
 #include "run_device.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* The declarations of NVIDIA's driver that this program uses, written here so that no toolkit is
@@ -19,9 +20,12 @@ int cuDevicePrimaryCtxRelease_v2(int device);
 int cuCtxSetCurrent(void *context);
 int cuMemAlloc_v2(address *memory, size_t bytes);
 int cuMemFree_v2(address memory);
-int cuMemcpyHtoD_v2(address to, const void *from, size_t bytes);
-int cuMemcpyDtoH_v2(void *to, address from, size_t bytes);
-int cuMemsetD8_v2(address memory, unsigned char byte, size_t bytes);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamSynchronize(void *stream);
+int cuStreamDestroy_v2(void *stream);
+int cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *stream);
+int cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *stream);
+int cuMemsetD8Async(address memory, unsigned char byte, size_t bytes, void *stream);
 int cuModuleLoadData(module *loaded, const void *code);
 int cuModuleUnload(module loaded);
 int cuModuleGetFunction(function *found, module loaded, const char *entry);
@@ -34,12 +38,23 @@ int cuEventRecord(event made, void *stream);
 int cuEventSynchronize(event recorded);
 int cuEventElapsedTime(float *ms, event from, event to);
 int cuEventDestroy_v2(event made);
+/* Drivers older than CUDA 11.4 lack some of these functions. The program starts on them all the same: a weak function
+ * that the library lacks is NULL. */
+#define OPTIONAL __attribute__((weak))
+OPTIONAL int cuStreamBeginCapture_v2(void *stream, int mode);
+OPTIONAL int cuStreamEndCapture(void *stream, void **recorded);
+OPTIONAL int cuGraphInstantiateWithFlags(void **instance, void *recorded, unsigned long long flags);
+OPTIONAL int cuGraphLaunch(void *instance, void *stream);
+OPTIONAL int cuGraphExecDestroy(void *instance);
+OPTIONAL int cuGraphDestroy(void *recorded);
 
 #define L2_CACHE_SIZE     38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
 /* More local memory than this must be requested by
  * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
 #define LOCAL_BYTES_FREE  (48 * 1024)
 #define LOCAL_BYTES_ASKED 8
+#define NON_BLOCKING      1 /* CU_STREAM_NON_BLOCKING */
+#define CAPTURE_RELAXED   2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 
 struct buffer {
     address begin;
@@ -52,11 +67,16 @@ struct kernel {
     function function;
 };
 
+struct graph {
+    void *instance;
+};
+
 struct moment {
     event event;
 };
 
 static int device;
+static void *stream; /* everything runs in it, in order: CUDA's default stream cannot be recorded */
 
 static void check(int status, const char *doing)
 {
@@ -74,6 +94,7 @@ void device_open(int number, struct device_facts *facts)
     check(cuDeviceGet(&device, number), "find the GPU of that number");
     check(cuDevicePrimaryCtxRetain(&context, device), "make a context");
     check(cuCtxSetCurrent(context), "enter the context");
+    check(cuStreamCreate(&stream, NON_BLOCKING), "make a stream");
     *facts = (struct device_facts){.name = ""};
     cuDeviceGetName(facts->name, sizeof facts->name, device);
     cuDeviceTotalMem_v2(&memory, device);
@@ -84,6 +105,7 @@ void device_open(int number, struct device_facts *facts)
 
 void device_close(void)
 {
+    cuStreamDestroy_v2(stream);
     cuDevicePrimaryCtxRelease_v2(device);
 }
 
@@ -109,17 +131,19 @@ struct buffer *buffer_part(struct buffer *whole, size_t offset)
 
 void buffer_fill(struct buffer *buffer, uint8_t byte)
 {
-    check(cuMemsetD8_v2(buffer->begin, byte, buffer->bytes), "fill device memory");
+    check(cuMemsetD8Async(buffer->begin, byte, buffer->bytes, stream), "fill device memory");
 }
 
 void buffer_write(struct buffer *buffer, const void *from)
 {
-    check(cuMemcpyHtoD_v2(buffer->begin, from, buffer->bytes), "write device memory");
+    check(cuMemcpyHtoDAsync_v2(buffer->begin, from, buffer->bytes, stream), "write device memory");
+    check(cuStreamSynchronize(stream), "wait for device memory");
 }
 
 void buffer_read(struct buffer *buffer, void *to)
 {
-    check(cuMemcpyDtoH_v2(to, buffer->begin, buffer->bytes), "read device memory");
+    check(cuMemcpyDtoHAsync_v2(to, buffer->begin, buffer->bytes, stream), "read device memory");
+    check(cuStreamSynchronize(stream), "wait for device memory");
 }
 
 void buffer_free(struct buffer *buffer)
@@ -167,8 +191,44 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
               "ask for local memory");
     }
     check(cuLaunchKernel(kernel->function, groups[0], groups[1], groups[2], items[0], items[1],
-                         items[2], (unsigned)local_bytes, NULL, args, NULL),
+                         items[2], (unsigned)local_bytes, stream, args, NULL),
           "launch a kernel");
+}
+
+/* ---- graphs ---- */
+
+const char *graphs_missing(void)
+{
+    bool found = cuStreamBeginCapture_v2 != NULL && cuStreamEndCapture != NULL &&
+                 cuGraphInstantiateWithFlags != NULL && cuGraphLaunch != NULL &&
+                 cuGraphExecDestroy != NULL && cuGraphDestroy != NULL;
+    return found ? NULL : "this driver is older than CUDA 11.4 and cannot make graphs";
+}
+
+void graph_begin(void)
+{
+    check(cuStreamBeginCapture_v2(stream, CAPTURE_RELAXED), "begin to record a graph");
+}
+
+struct graph *graph_end(void)
+{
+    struct graph *made = allocate(1, sizeof *made);
+    void *recorded = NULL;
+    check(cuStreamEndCapture(stream, &recorded), "end recording a graph");
+    check(cuGraphInstantiateWithFlags(&made->instance, recorded, 0), "make a graph ready");
+    cuGraphDestroy(recorded);
+    return made;
+}
+
+void graph_launch(struct graph *graph)
+{
+    check(cuGraphLaunch(graph->instance, stream), "launch a graph");
+}
+
+void graph_free(struct graph *graph)
+{
+    cuGraphExecDestroy(graph->instance);
+    free(graph);
 }
 
 /* ---- time ---- */
@@ -177,7 +237,7 @@ struct moment *moment_new(void)
 {
     struct moment *made = allocate(1, sizeof *made);
     check(cuEventCreate(&made->event, 0), "make an event");
-    check(cuEventRecord(made->event, NULL), "mark a moment");
+    check(cuEventRecord(made->event, stream), "mark a moment");
     return made;
 }
 

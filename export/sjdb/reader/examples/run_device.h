@@ -51,6 +51,18 @@ struct value {
 void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
                    uint64_t local_bytes, const struct value *values, uint32_t count);
 
+/* Returns why launches cannot be recorded as graphs on this device; NULL if they can. It may be called before
+ * device_open(). */
+const char *graphs_missing(void);
+/* Launches in order, recorded with their arguments, which the device starts as one. */
+struct graph;
+/* Launches are recorded and do not run from graph_begin() until graph_end(). Each kernel has been launched before. */
+void graph_begin(void);
+struct graph *graph_end(void);
+/* Launches all that was recorded, once more on the same addresses, after everything that was launched before. */
+void graph_launch(struct graph *graph);
+void graph_free(struct graph *graph);
+
 /* A moment between two launches, taken by the device's clock. */
 struct moment;
 struct moment *moment_new(void);

@@ -1,7 +1,8 @@
 /* The device of run_convolution.c: AMD's HIP. Linked instead of run_opencl.c, with -lamdhip64. It follows run_cuda.c
- * call by call, and is compiled by the tests; nobody has run it on a card yet. */
+ * call by call. The tests run it on a double of HIP's library; nobody has run it on a card yet. */
 #include "run_device.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* The declarations of HIP that this program uses, written here so that no ROCm is needed to compile it. */
@@ -14,22 +15,36 @@ int hipDeviceGetName(char *name, int room, int device);
 int hipDeviceTotalMem(size_t *bytes, int device);
 int hipMalloc(void **memory, size_t bytes);
 int hipFree(void *memory);
-int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
-int hipMemset(void *memory, int byte, size_t bytes);
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
+int hipStreamSynchronize(void *stream);
+int hipStreamDestroy(void *stream);
+int hipMemcpyHtoDAsync(void *to, const void *from, size_t bytes, void *stream);
+int hipMemcpyDtoHAsync(void *to, void *from, size_t bytes, void *stream);
+int hipMemsetD8Async(void *memory, unsigned char byte, size_t bytes, void *stream);
 int hipModuleLoadData(module *loaded, const void *code);
 int hipModuleUnload(module loaded);
 int hipModuleGetFunction(function *found, module loaded, const char *entry);
 int hipModuleLaunchKernel(function kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned local_bytes, void *stream, void **args, void **extra);
-int hipEventCreate(event *made);
+int hipEventCreateWithFlags(event *made, unsigned flags);
 int hipEventRecord(event made, void *stream);
 int hipEventSynchronize(event recorded);
 int hipEventElapsedTime(float *ms, event from, event to);
 int hipEventDestroy(event made);
+/* Old releases of HIP lack some of these functions. The program starts on them all the same: a weak function
+ * that the library lacks is NULL. */
+#define OPTIONAL __attribute__((weak))
+OPTIONAL int hipStreamBeginCapture(void *stream, int mode);
+OPTIONAL int hipStreamEndCapture(void *stream, void **recorded);
+OPTIONAL int hipGraphInstantiateWithFlags(void **instance, void *recorded,
+                                          unsigned long long flags);
+OPTIONAL int hipGraphLaunch(void *instance, void *stream);
+OPTIONAL int hipGraphExecDestroy(void *instance);
+OPTIONAL int hipGraphDestroy(void *recorded);
 
-#define TO_DEVICE   1 /* hipMemcpyHostToDevice */
-#define FROM_DEVICE 2 /* hipMemcpyDeviceToHost */
+#define NON_BLOCKING    1 /* hipStreamNonBlocking */
+#define CAPTURE_RELAXED 2 /* hipStreamCaptureModeRelaxed */
 
 /* The largest last-level cache of these cards, the MI300X's; HIP tells only the size of the L2. */
 #define CACHE_BYTES (UINT64_C(256) << 20)
@@ -45,9 +60,15 @@ struct kernel {
     function function;
 };
 
+struct graph {
+    void *instance;
+};
+
 struct moment {
     event event;
 };
+
+static void *stream; /* everything runs in it, in order: HIP's default stream cannot be recorded */
 
 static void check(int status, const char *doing)
 {
@@ -61,6 +82,7 @@ void device_open(int number, struct device_facts *facts)
     size_t memory = 0;
     check(hipInit(0), "find a GPU");
     check(hipSetDevice(number), "find the GPU of that number");
+    check(hipStreamCreateWithFlags(&stream, NON_BLOCKING), "make a stream");
     *facts = (struct device_facts){.name = ""};
     check(hipDeviceGetName(facts->name, sizeof facts->name, number), "ask for the GPU's name");
     check(hipDeviceTotalMem(&memory, number), "ask for the GPU's memory");
@@ -70,6 +92,7 @@ void device_open(int number, struct device_facts *facts)
 
 void device_close(void)
 {
+    hipStreamDestroy(stream);
 }
 
 /* ---- memory ---- */
@@ -94,17 +117,19 @@ struct buffer *buffer_part(struct buffer *whole, size_t offset)
 
 void buffer_fill(struct buffer *buffer, uint8_t byte)
 {
-    check(hipMemset(buffer->begin, byte, buffer->bytes), "fill device memory");
+    check(hipMemsetD8Async(buffer->begin, byte, buffer->bytes, stream), "fill device memory");
 }
 
 void buffer_write(struct buffer *buffer, const void *from)
 {
-    check(hipMemcpy(buffer->begin, from, buffer->bytes, TO_DEVICE), "write device memory");
+    check(hipMemcpyHtoDAsync(buffer->begin, from, buffer->bytes, stream), "write device memory");
+    check(hipStreamSynchronize(stream), "wait for device memory");
 }
 
 void buffer_read(struct buffer *buffer, void *to)
 {
-    check(hipMemcpy(to, buffer->begin, buffer->bytes, FROM_DEVICE), "read device memory");
+    check(hipMemcpyDtoHAsync(to, buffer->begin, buffer->bytes, stream), "read device memory");
+    check(hipStreamSynchronize(stream), "wait for device memory");
 }
 
 void buffer_free(struct buffer *buffer)
@@ -148,8 +173,44 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
         groups[i] = (unsigned)(grid[i] / block[i]);
     }
     check(hipModuleLaunchKernel(kernel->function, groups[0], groups[1], groups[2], items[0],
-                                items[1], items[2], (unsigned)local_bytes, NULL, args, NULL),
+                                items[1], items[2], (unsigned)local_bytes, stream, args, NULL),
           "launch a kernel");
+}
+
+/* ---- graphs ---- */
+
+const char *graphs_missing(void)
+{
+    bool found = hipStreamBeginCapture != NULL && hipStreamEndCapture != NULL &&
+                 hipGraphInstantiateWithFlags != NULL && hipGraphLaunch != NULL &&
+                 hipGraphExecDestroy != NULL && hipGraphDestroy != NULL;
+    return found ? NULL : "this release of HIP cannot make graphs";
+}
+
+void graph_begin(void)
+{
+    check(hipStreamBeginCapture(stream, CAPTURE_RELAXED), "begin to record a graph");
+}
+
+struct graph *graph_end(void)
+{
+    struct graph *made = allocate(1, sizeof *made);
+    void *recorded = NULL;
+    check(hipStreamEndCapture(stream, &recorded), "end recording a graph");
+    check(hipGraphInstantiateWithFlags(&made->instance, recorded, 0), "make a graph ready");
+    hipGraphDestroy(recorded);
+    return made;
+}
+
+void graph_launch(struct graph *graph)
+{
+    check(hipGraphLaunch(graph->instance, stream), "launch a graph");
+}
+
+void graph_free(struct graph *graph)
+{
+    hipGraphExecDestroy(graph->instance);
+    free(graph);
 }
 
 /* ---- time ---- */
@@ -157,8 +218,8 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
 struct moment *moment_new(void)
 {
     struct moment *made = allocate(1, sizeof *made);
-    check(hipEventCreate(&made->event), "make an event");
-    check(hipEventRecord(made->event, NULL), "mark a moment");
+    check(hipEventCreateWithFlags(&made->event, 0), "make an event");
+    check(hipEventRecord(made->event, stream), "mark a moment");
     return made;
 }
 

@@ -182,6 +182,33 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
           "launch a kernel");
 }
 
+/* ---- graphs: OpenCL 1.2 has none ---- */
+
+const char *graphs_missing(void)
+{
+    return "OpenCL 1.2 has no graphs; programs linked with run_cuda.c or run_hip.c make them";
+}
+
+void graph_begin(void)
+{
+    fail("%s", graphs_missing());
+}
+
+struct graph *graph_end(void)
+{
+    fail("%s", graphs_missing());
+}
+
+void graph_launch(struct graph *graph)
+{
+    (void)graph;
+}
+
+void graph_free(struct graph *graph)
+{
+    (void)graph;
+}
+
 /* ---- time ---- */
 
 struct moment *moment_new(void)
