@@ -477,13 +477,14 @@ static json_t *search_ends_json(const struct progress *progress)
 static json_t *work_json(const struct report *report)
 {
     const struct progress *progress = &report->progress;
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:o}", "jobs", progress->jobs,
-                     "done", progress->done, "untried", progress->untried_by_budget, "failed",
-                     progress->failed, "reused", report->reused, "configs_taken",
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "jobs",
+                     progress->jobs, "done", progress->done, "untried", progress->untried_by_budget,
+                     "failed", progress->failed, "reused", report->reused, "configs_taken",
                      (json_int_t)report->origins.configs, "kernels_built",
                      (json_int_t)progress->kernels_built, "configs_done",
                      (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds,
-                     "search_ends", search_ends_json(progress));
+                     "compile_seconds", progress->compile_seconds, "eval_seconds",
+                     progress->eval_seconds, "search_ends", search_ends_json(progress));
 }
 
 json_t *report_json(const struct report *report)

@@ -27,7 +27,7 @@ CLOSE = 0.02
 RECORDED_CLOSE, LONG_CLOSE, LONG_MS = 0.03, 0.01, 0.1
 SIDES = ("first", "second")
 # Members of the report's "work" that say what a campaign cost.
-COSTS = ("jobs", "configs_done", "kernels_built", "spent_seconds")
+COSTS = ("jobs", "configs_done", "kernels_built", "spent_seconds", "compile_seconds", "eval_seconds")
 
 
 def tune(options, name, side, words, lines):
