@@ -37,7 +37,7 @@ void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const
                   double *y);
 /* ONNX's LRN over the channels of [n, c, space]. */
 void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
-              double bias, const double *x, double *y);
+              double bias, const double *x, double *y, int threads);
 
 /* ONNX's Resize along each axis: `scale` output elements for one of the input. linear: interpolates, else takes the
  * nearest element by `rounding`. `coordinates` and `rounding` are ONNX's words. */

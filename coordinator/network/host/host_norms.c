@@ -9,7 +9,7 @@ static bool run_lrn(const struct host_call *h, GError **error)
     (void)error;
     host_lrn(n, c, x->count / MAX(n * c, 1), host_int(h, "size", 1),
              host_float(h, "alpha", 0.0001f), host_float(h, "beta", 0.75), host_float(h, "bias", 1),
-             x->data, h->outputs[0]->data);
+             x->data, h->outputs[0]->data, h->threads);
     return true;
 }
 
@@ -28,20 +28,29 @@ static bool run_softmax(const struct host_call *h, GError **error)
     return true;
 }
 
-static bool run_batch_norm(const struct host_call *h, GError **error)
+static void batch_norm_piece(void *context, int64_t first, int64_t last)
 {
+    const struct host_call *h = context;
     const struct host_array *x = host_input(h, 0);
-    double epsilon = host_float(h, "epsilon", 1e-5f);
+    double epsilon = host_float(h, "epsilon", 1e-5f), *y = h->outputs[0]->data;
     int64_t channels = x->shape.rank > 1 ? x->shape.dim[1] : 1;
     int64_t space = x->count / MAX(x->shape.dim[0] * channels, 1);
-    (void)error;
-    for (int64_t i = 0; i < x->count; i++) {
-        int64_t c = i / space % channels;
-        h->outputs[0]->data[i] = (x->data[i] - host_input(h, 3)->data[c]) /
-                                     sqrt(host_input(h, 4)->data[c] + epsilon) *
-                                     host_input(h, 1)->data[c] +
-                                 host_input(h, 2)->data[c];
+    for (int64_t i = first, end; i < last; i = end) {
+        int64_t plane = i / space, c = plane % channels;
+        double scale = host_input(h, 1)->data[c], bias = host_input(h, 2)->data[c];
+        double mean = host_input(h, 3)->data[c];
+        double deviation = sqrt(host_input(h, 4)->data[c] + epsilon);
+        end = MIN((plane + 1) * space, last);
+        for (int64_t j = i; j < end; j++) {
+            y[j] = (x->data[j] - mean) / deviation * scale + bias;
+        }
     }
+}
+
+static bool run_batch_norm(const struct host_call *h, GError **error)
+{
+    (void)error;
+    host_parallel_pieces(host_input(h, 0)->count, h->threads, batch_norm_piece, (void *)h);
     return true;
 }
 

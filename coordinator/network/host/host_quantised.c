@@ -44,8 +44,8 @@ static bool run_dequantize(const struct host_call *h, GError **error)
 static bool run_qlinear_binary(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
-    g_autoptr(HostArray) a = host_expanded(host_input(h, 0), &y->shape);
-    g_autoptr(HostArray) b = host_expanded(host_input(h, 3), &y->shape);
+    g_autoptr(HostArray) a = host_expanded(host_input(h, 0), &y->shape, h->threads);
+    g_autoptr(HostArray) b = host_expanded(host_input(h, 3), &y->shape, h->threads);
     (void)error;
     for (int64_t i = 0; i < y->count; i++) {
         double p = (a->data[i] - host_number_or(host_input(h, 2), 0)) * host_input(h, 1)->data[0];

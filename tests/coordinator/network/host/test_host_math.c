@@ -195,7 +195,7 @@ static void test_softmax_and_lrn(void)
     g_assert_cmpfloat_with_epsilon(y[0] + y[1] + y[2] + y[3], 1, 1e-12);
     g_assert_cmpfloat_with_epsilon(y[3] / y[2], exp(1), 1e-12);
     g_assert_cmpfloat_with_epsilon(exp(z[1]), y[1], 1e-12);
-    host_lrn(1, 4, 1, 3, 0.3, 0.5, 1, x, y);
+    host_lrn(1, 4, 1, 3, 0.3, 0.5, 1, x, y, 1);
     g_assert_cmpfloat_with_epsilon(y[2], 2 / sqrt(1 + 0.1 * (1 + 4 + 9)), 1e-12);
     g_assert_cmpfloat_with_epsilon(y[3], 3 / sqrt(1 + 0.1 * (4 + 9)), 1e-12);
 }
