@@ -212,7 +212,7 @@ void host_parallel(int64_t count, int threads, void (*work)(void *context, int64
 #define PIECE_ELEMENTS 65536
 
 struct pieces {
-    int64_t count;
+    int64_t row_count, rows; /* rows: of a piece */
     void (*work)(void *context, int64_t first, int64_t last);
     void *context;
 };
@@ -220,13 +220,20 @@ struct pieces {
 static void work_on_piece(void *context, int64_t index)
 {
     const struct pieces *pieces = context;
-    int64_t first = index * PIECE_ELEMENTS;
-    pieces->work(pieces->context, first, MIN(first + PIECE_ELEMENTS, pieces->count));
+    int64_t first = index * pieces->rows;
+    pieces->work(pieces->context, first, MIN(first + pieces->rows, pieces->row_count));
+}
+
+void host_parallel_rows(int64_t row_count, int64_t length, int threads,
+                        void (*work)(void *context, int64_t first, int64_t last), void *context)
+{
+    int64_t rows = MAX(PIECE_ELEMENTS / MAX(length, 1), 1);
+    struct pieces pieces = {row_count, rows, work, context};
+    host_parallel((row_count + rows - 1) / rows, threads, work_on_piece, &pieces);
 }
 
 void host_parallel_pieces(int64_t count, int threads,
                           void (*work)(void *context, int64_t first, int64_t last), void *context)
 {
-    struct pieces pieces = {count, work, context};
-    host_parallel((count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS, threads, work_on_piece, &pieces);
+    host_parallel_rows(count, 1, threads, work, context);
 }

@@ -43,5 +43,8 @@ void host_parallel(int64_t count, int threads, void (*work)(void *context, int64
  * The cuts depend on count alone. */
 void host_parallel_pieces(int64_t count, int threads,
                           void (*work)(void *context, int64_t first, int64_t last), void *context);
+/* The same for rows 0 to row_count - 1 of `length` elements each: pieces are of whole rows. */
+void host_parallel_rows(int64_t row_count, int64_t length, int threads,
+                        void (*work)(void *context, int64_t first, int64_t last), void *context);
 
 #endif

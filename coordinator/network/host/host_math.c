@@ -310,23 +310,39 @@ void host_pool(const struct host_window *window, enum host_pool kind, bool clips
 
 /* ---- softmax, LRN ---- */
 
-void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
-                  double *y)
+struct softmax {
+    int64_t axis, inner;
+    bool is_log;
+    const double *x;
+    double *y;
+};
+
+static void softmax_rows(void *context, int64_t first, int64_t last)
 {
-    for (int64_t i = 0; i < outer * inner; i++) {
-        int64_t base = i / inner * axis * inner + i % inner;
+    const struct softmax *s = context;
+    for (int64_t i = first; i < last; i++) {
+        int64_t base = i / s->inner * s->axis * s->inner + i % s->inner;
+        const double *x = s->x + base;
+        double *y = s->y + base;
         double largest = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < axis; j++) {
-            largest = MAX(largest, x[base + j * inner]);
+        for (int64_t j = 0; j < s->axis; j++) {
+            largest = MAX(largest, x[j * s->inner]);
         }
-        for (int64_t j = 0; j < axis; j++) {
-            sum += exp(x[base + j * inner] - largest);
+        for (int64_t j = 0; j < s->axis; j++) {
+            sum += exp(x[j * s->inner] - largest);
         }
-        for (int64_t j = 0; j < axis; j++) {
-            double v = x[base + j * inner] - largest;
-            y[base + j * inner] = is_log ? v - log(sum) : exp(v) / sum;
+        for (int64_t j = 0; j < s->axis; j++) {
+            double v = x[j * s->inner] - largest;
+            y[j * s->inner] = s->is_log ? v - log(sum) : exp(v) / sum;
         }
     }
+}
+
+void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
+                  double *y, int threads)
+{
+    struct softmax softmax = {axis, inner, is_log, x, y};
+    host_parallel_rows(outer * inner, axis, threads, softmax_rows, &softmax);
 }
 
 struct lrn {

@@ -34,7 +34,7 @@ void host_pool(const struct host_window *window, enum host_pool kind, bool clips
 
 /* The softmax, or with is_log its logarithm, over the middle axis of [outer, axis, inner]. */
 void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
-                  double *y);
+                  double *y, int threads);
 /* ONNX's LRN over the channels of [n, c, space]. */
 void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
               double bias, const double *x, double *y, int threads);

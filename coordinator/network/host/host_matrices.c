@@ -12,6 +12,20 @@ static struct host_array *turned(const struct host_array *matrix, int threads)
     return result;
 }
 
+struct sum {
+    double alpha, beta;
+    const double *c; /* NULL: nothing is added */
+    double *y;
+};
+
+static void sum_piece(void *context, int64_t first, int64_t last)
+{
+    const struct sum *s = context;
+    for (int64_t i = first; i < last; i++) {
+        s->y[i] = s->alpha * s->y[i] + (s->c != NULL ? s->beta * s->c[i] : 0);
+    }
+}
+
 static bool run_gemm(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
@@ -26,9 +40,8 @@ static bool run_gemm(const struct host_call *h, GError **error)
                   h->threads);
     g_autoptr(HostArray) c =
         host_input(h, 2) != NULL ? host_expanded(host_input(h, 2), &y->shape, h->threads) : NULL;
-    for (int64_t i = 0; i < y->count; i++) {
-        y->data[i] = alpha * y->data[i] + (c != NULL ? beta * c->data[i] : 0);
-    }
+    struct sum sum = {alpha, beta, c != NULL ? c->data : NULL, y->data};
+    host_parallel_pieces(y->count, h->threads, sum_piece, &sum);
     host_activate(h, y);
     return true;
 }

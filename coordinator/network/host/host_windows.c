@@ -119,6 +119,20 @@ static double at_or_only(const struct host_array *list, int64_t index)
     return list->data[list->count > 1 ? index : 0];
 }
 
+static void requantise_piece(void *context, int64_t first, int64_t last)
+{
+    const struct host_call *h = context;
+    struct host_array *y = h->outputs[0];
+    int64_t channels = y->shape.dim[1], space = y->count / MAX(y->shape.dim[0] * channels, 1);
+    double zero = host_number_or(host_input(h, 7), 0);
+    for (int64_t i = first; i < last; i++) {
+        double scale = host_input(h, 1)->data[0] *
+                       at_or_only(host_input(h, 4), i / space % channels) /
+                       host_input(h, 6)->data[0];
+        y->data[i] = rint(y->data[i] * scale) + zero;
+    }
+}
+
 static bool run_qlinear_conv(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
@@ -128,14 +142,7 @@ static bool run_qlinear_conv(const struct host_call *h, GError **error)
         return false;
     }
     add(h, host_input(h, 8), NULL);
-    int64_t channels = y->shape.dim[1], space = y->count / MAX(y->shape.dim[0] * channels, 1);
-    for (int64_t i = 0; i < y->count; i++) {
-        double scale = host_input(h, 1)->data[0] *
-                       at_or_only(host_input(h, 4), i / space % channels) /
-                       host_input(h, 6)->data[0];
-        y->data[i] =
-            rint(y->data[i] * scale) + (host_input(h, 7) != NULL ? host_input(h, 7)->data[0] : 0);
-    }
+    host_parallel_pieces(y->count, h->threads, requantise_piece, (void *)h);
     return true;
 }
 
@@ -163,20 +170,29 @@ static bool run_pool(const struct host_call *h, GError **error)
     return true;
 }
 
-static bool run_global_pool(const struct host_call *h, GError **error)
+static void global_pool_rows(void *context, int64_t first, int64_t last)
 {
+    const struct host_call *h = context;
     const struct host_array *x = host_input(h, 0);
     struct host_array *y = h->outputs[0];
     int64_t space = x->count / MAX(y->count, 1);
-    (void)error;
-    for (int64_t i = 0; i < y->count; i++) {
+    bool is_max = host_is_named(h, "GlobalMaxPool");
+    for (int64_t i = first; i < last; i++) {
         double sum = 0, largest = -INFINITY;
         for (int64_t j = 0; j < space; j++) {
             sum += x->data[i * space + j];
             largest = MAX(largest, x->data[i * space + j]);
         }
-        y->data[i] = host_is_named(h, "GlobalMaxPool") ? largest : sum / (double)space;
+        y->data[i] = is_max ? largest : sum / (double)space;
     }
+}
+
+static bool run_global_pool(const struct host_call *h, GError **error)
+{
+    int64_t rows = h->outputs[0]->count;
+    (void)error;
+    host_parallel_rows(rows, host_input(h, 0)->count / MAX(rows, 1), h->threads, global_pool_rows,
+                       (void *)h);
     return true;
 }
 
