@@ -41,8 +41,9 @@ static const char *const lines[] = {
     "Transpose x = turned perm=[0,1,3,2]",
     "GlobalAveragePool conv = pool",
     "Add pool turned = added",
-    "Concat norm leaky plus times sum mean clip prelu where lrn softmax instance layer gelu "
-    "dequantized added = y axis=1",
+    "Concat norm leaky plus times sum mean clip prelu = simple axis=1",
+    "Concat where lrn softmax instance layer gelu dequantized added = others axis=1",
+    "Concat simple others = y axis=1",
     "output y",
     NULL,
 };
