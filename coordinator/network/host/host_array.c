@@ -10,7 +10,7 @@ struct host_array *host_array_new(const struct shape *shape)
     g_assert(is_set);
     array->references = 1;
     array->count = shape_elements(&array->shape);
-    array->data = g_new0(double, MAX(array->count, 1));
+    array->data = g_new(double, MAX(array->count, 1));
     return array;
 }
 

@@ -15,7 +15,7 @@ struct host_array {
     double *data;
 };
 
-/* A new array of zeros with the shape's type and dimensions; one reference. */
+/* A new array with the shape's type and dimensions, whose elements are not set; one reference. */
 struct host_array *host_array_new(const struct shape *shape);
 struct host_array *host_array_of(const struct tensor *tensor); /* which has data */
 struct host_array *host_array_ref(struct host_array *array);

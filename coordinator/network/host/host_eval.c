@@ -58,6 +58,9 @@ static bool compute(struct node *node, struct host_array *const *inputs,
             if (shape_is_known(&node->outputs[i]->shape)) {
                 outputs[i] = host_array_new(&node->outputs[i]->shape);
             }
+            if (i > 0 && outputs[i] != NULL) {
+                memset(outputs[i]->data, 0, sizeof(double) * (gsize)outputs[i]->count);
+            }
         }
         if (row == NULL) {
             fail(node, error, "the host does not compute this operator");

@@ -185,7 +185,9 @@ static void transpose_task(void *context, int64_t index)
     int64_t in_group = w->c / w->groups, out_group = w->k / w->groups;
     int64_t group = channel / out_group;
     int64_t plane = w->in[0] * w->in[1] * w->in[2], taps = w->fil[0] * w->fil[1] * w->fil[2];
-    double *y = t->y + index * w->out[0] * w->out[1] * w->out[2];
+    int64_t pixels = w->out[0] * w->out[1] * w->out[2];
+    double *y = t->y + index * pixels;
+    memset(y, 0, sizeof(double) * (gsize)pixels);
     for (int64_t c = 0; c < in_group; c++) {
         const double *x = t->x + (image * w->c + group * in_group + c) * plane;
         const double *filter =

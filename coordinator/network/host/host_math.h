@@ -19,7 +19,7 @@ struct host_window {
 /* y[n,k,out] = sum of x[n,c,in] * w[k,c/groups,fil]; `border` is what padding holds. */
 void host_convolve(const struct host_window *window, const double *x, const double *w,
                    double border, double *y, int threads);
-/* The transposed convolution: w is [c, k/groups, fil]. y must be zeros. */
+/* The transposed convolution: w is [c, k/groups, fil]. */
 void host_convolve_transposed(const struct host_window *window, const double *x, const double *w,
                               double *y, int threads);
 /* c[M,N] = a[M,K] * b[N,K] transposed. */

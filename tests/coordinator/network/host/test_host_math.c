@@ -88,7 +88,7 @@ static void test_transposed(void)
         int64_t in = w.n * w.c * volume(w.in), out = w.n * w.k * volume(w.out);
         g_autofree double *x = random_numbers(in), *y = random_numbers(out);
         g_autofree double *f = random_numbers(w.k * w.c / w.groups * volume(w.fil));
-        g_autofree double *forward = g_new0(double, out), *back = g_new0(double, in);
+        g_autofree double *forward = g_new0(double, out), *back = random_numbers(in);
         double left = 0, right = 0;
         t.c = w.k;
         t.k = w.c;
