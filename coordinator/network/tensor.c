@@ -273,9 +273,10 @@ struct tensor *tensor_through_view(const struct tensor *base, const struct view 
     if (!base->data)
         return tensor_new(&shape, NULL, NULL);
     void *data = g_malloc((gsize)shape_bytes(&shape));
+    const void *base_data = tensor_data(base);
     int64_t at[SHAPE_MAX_RANK] = {0}, place = 0, elements = shape_elements(&shape);
     for (int64_t i = 0; i < elements; i++) {
-        convert(data, shape.type, i, tensor_data(base), base->shape.type, place);
+        convert(data, shape.type, i, base_data, base->shape.type, place);
         for (int axis = from.rank - 1; axis >= 0; axis--) {
             place += from.stride[axis];
             if (++at[axis] < from.dim[axis])

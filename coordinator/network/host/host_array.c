@@ -10,7 +10,7 @@ struct host_array *host_array_new(const struct shape *shape)
     g_assert(is_set);
     array->references = 1;
     array->count = shape_elements(&array->shape);
-    array->data = g_new0(double, MAX(array->count, 1));
+    array->data = g_new(double, MAX(array->count, 1));
     return array;
 }
 
@@ -54,19 +54,17 @@ struct tensor *host_array_tensor(const struct host_array *array)
     return tensor_take(&array->shape, data);
 }
 
-void host_array_round(struct host_array *array)
+static void round_piece(void *context, int64_t first, int64_t last)
 {
+    struct host_array *array = context;
     enum element_type type = array->shape.type;
-    if (type == ELEMENT_FLOAT64) {
-        return;
-    }
     if (type == ELEMENT_FLOAT32) {
-        for (int64_t i = 0; i < array->count; i++) {
+        for (int64_t i = first; i < last; i++) {
             array->data[i] = (float)array->data[i];
         }
         return;
     }
-    for (int64_t i = 0; i < array->count; i++) {
+    for (int64_t i = first; i < last; i++) {
         guint64 element = 0;
         double value = element_type_is_float(type) || type == ELEMENT_BOOL ? array->data[i]
                                                                            : rint(array->data[i]);
@@ -75,43 +73,83 @@ void host_array_round(struct host_array *array)
     }
 }
 
-/* Moves along rows of the last axis; calls of index arithmetic are one for each row. */
-static void walk(const struct shape *shape, double *packed, double *strided, int64_t offset,
-                 const int64_t *strides, bool is_gather)
+void host_array_round(struct host_array *array, int threads)
 {
-    int64_t index[SHAPE_MAX_RANK] = {0}, count = shape_elements(shape);
-    int last = shape->rank - 1;
-    int64_t length = last >= 0 ? shape->dim[last] : 1, step = last >= 0 ? strides[last] : 0;
-    for (int64_t i = 0; i < count; i += length) {
-        for (int64_t j = 0; j < length; j++) {
-            if (is_gather) {
-                packed[i + j] = strided[offset + j * step];
-            } else {
-                strided[offset + j * step] = packed[i + j];
+    if (array->shape.type != ELEMENT_FLOAT64) {
+        host_parallel_pieces(array->count, threads, round_piece, array);
+    }
+}
+
+struct walk {
+    const struct shape *shape;
+    double *packed, *strided;
+    int64_t offset;
+    const int64_t *strides;
+    bool is_gather;
+    int64_t length; /* of a row, which is the last axis */
+};
+
+/* Moves packed elements [first, last) in parts of rows. Calls of index arithmetic are one for each row. */
+static void walk_piece(void *context, int64_t first, int64_t last)
+{
+    const struct walk *w = context;
+    int64_t index[SHAPE_MAX_RANK] = {0}, row = first / w->length, column = first % w->length;
+    int64_t offset = w->offset;
+    int inner = w->shape->rank - 1;
+    int64_t step = inner >= 0 ? w->strides[inner] : 0;
+    for (int a = inner - 1; a >= 0; a--) {
+        index[a] = row % w->shape->dim[a];
+        offset += index[a] * w->strides[a];
+        row /= w->shape->dim[a];
+    }
+    for (int64_t i = first, count; i < last; i += count) {
+        double *packed = w->packed + i, *strided = w->strided + offset + column * step;
+        count = MIN(w->length - column, last - i);
+        if (w->is_gather) {
+            for (int64_t j = 0; j < count; j++) {
+                packed[j] = strided[j * step];
+            }
+        } else {
+            for (int64_t j = 0; j < count; j++) {
+                strided[j * step] = packed[j];
             }
         }
-        for (int a = last - 1; a >= 0; a--) {
-            offset += strides[a];
-            if (++index[a] < shape->dim[a]) {
+        column = 0;
+        for (int a = inner - 1; a >= 0; a--) {
+            offset += w->strides[a];
+            if (++index[a] < w->shape->dim[a]) {
                 break;
             }
-            offset -= strides[a] * shape->dim[a];
+            offset -= w->strides[a] * w->shape->dim[a];
             index[a] = 0;
         }
     }
 }
 
-void host_gather(struct host_array *to, const double *from, int64_t offset, const int64_t *strides)
+static void walk(const struct shape *shape, double *packed, double *strided, int64_t offset,
+                 const int64_t *strides, bool is_gather, int threads)
 {
-    walk(&to->shape, to->data, (double *)from, offset, strides, true);
+    struct walk w = {shape, packed, strided, offset, strides, is_gather, 1};
+    if (shape->rank > 0) {
+        w.length = shape->dim[shape->rank - 1];
+    }
+    host_parallel_pieces(shape_elements(shape), threads, walk_piece, &w);
 }
 
-void host_scatter(double *to, int64_t offset, const int64_t *strides, const struct host_array *from)
+void host_gather(struct host_array *to, const double *from, int64_t offset, const int64_t *strides,
+                 int threads)
 {
-    walk(&from->shape, from->data, to, offset, strides, false);
+    walk(&to->shape, to->data, (double *)from, offset, strides, true, threads);
 }
 
-struct host_array *host_array_through(const struct host_array *array, const struct view *view)
+void host_scatter(double *to, int64_t offset, const int64_t *strides, const struct host_array *from,
+                  int threads)
+{
+    walk(&from->shape, from->data, to, offset, strides, false, threads);
+}
+
+struct host_array *host_array_through(const struct host_array *array, const struct view *view,
+                                      int threads)
 {
     /* The atoms of a view are axes with one step each; a view has at most SHAPE_MAX_RANK of them. */
     struct shape shape, atoms;
@@ -126,9 +164,9 @@ struct host_array *host_array_through(const struct host_array *array, const stru
         return result;
     }
     shape_set_packed(&atoms, view->type, view->atom_count, dims, NULL);
-    walk(&atoms, result->data, array->data, 0, steps, true);
+    walk(&atoms, result->data, array->data, 0, steps, true, threads);
     if (view->type != array->shape.type) {
-        host_array_round(result);
+        host_array_round(result, threads);
     }
     return result;
 }
@@ -168,4 +206,34 @@ void host_parallel(int64_t count, int threads, void (*work)(void *context, int64
     for (int i = 0; i < helper_count; i++) {
         g_thread_join(helpers[i]);
     }
+}
+
+/* Elements of a piece: 512 KiB, which a core's cache holds. Threads take turns seldom, and small arrays have one piece. */
+#define PIECE_ELEMENTS 65536
+
+struct pieces {
+    int64_t row_count, rows; /* rows: of a piece */
+    void (*work)(void *context, int64_t first, int64_t last);
+    void *context;
+};
+
+static void work_on_piece(void *context, int64_t index)
+{
+    const struct pieces *pieces = context;
+    int64_t first = index * pieces->rows;
+    pieces->work(pieces->context, first, MIN(first + pieces->rows, pieces->row_count));
+}
+
+void host_parallel_rows(int64_t row_count, int64_t length, int threads,
+                        void (*work)(void *context, int64_t first, int64_t last), void *context)
+{
+    int64_t rows = MAX(PIECE_ELEMENTS / MAX(length, 1), 1);
+    struct pieces pieces = {row_count, rows, work, context};
+    host_parallel((row_count + rows - 1) / rows, threads, work_on_piece, &pieces);
+}
+
+void host_parallel_pieces(int64_t count, int threads,
+                          void (*work)(void *context, int64_t first, int64_t last), void *context)
+{
+    host_parallel_rows(count, 1, threads, work, context);
 }

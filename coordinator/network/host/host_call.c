@@ -33,7 +33,8 @@ void host_broadcast_strides(const struct shape *from, const struct shape *to,
     }
 }
 
-struct host_array *host_expanded(const struct host_array *array, const struct shape *to)
+struct host_array *host_expanded(const struct host_array *array, const struct shape *to,
+                                 int threads)
 {
     struct shape shape = *to;
     int64_t strides[SHAPE_MAX_RANK];
@@ -44,7 +45,7 @@ struct host_array *host_expanded(const struct host_array *array, const struct sh
     struct host_array *result = host_array_new(&shape);
     host_broadcast_strides(&array->shape, to, strides);
     if (result->count > 0) {
-        host_gather(result, array->data, 0, strides);
+        host_gather(result, array->data, 0, strides, threads);
     }
     return result;
 }

@@ -49,7 +49,7 @@ static bool compute(struct node *node, struct host_array *const *inputs,
     if (node->op->view != NULL) {
         done = view_of_node(&call, node, &view) ||
                fail(node, error, "the host cannot compute this view");
-        outputs[0] = done ? host_array_through(inputs[0], &view) : NULL;
+        outputs[0] = done ? host_array_through(inputs[0], &view, threads) : NULL;
     } else {
         const struct host_row *row = host_find(node->op->name);
         GError *inner = NULL;
@@ -57,6 +57,9 @@ static bool compute(struct node *node, struct host_array *const *inputs,
         for (int i = 0; i < node->output_count; i++) {
             if (shape_is_known(&node->outputs[i]->shape)) {
                 outputs[i] = host_array_new(&node->outputs[i]->shape);
+            }
+            if (i > 0 && outputs[i] != NULL) {
+                memset(outputs[i]->data, 0, sizeof(double) * (gsize)outputs[i]->count);
             }
         }
         if (row == NULL) {
@@ -69,7 +72,7 @@ static bool compute(struct node *node, struct host_array *const *inputs,
         }
         for (int i = 0; i < node->output_count && done; i++) {
             if (outputs[i] != NULL) {
-                host_array_round(outputs[i]);
+                host_array_round(outputs[i], threads);
             }
         }
     }
@@ -141,7 +144,7 @@ static bool set_inputs(struct evaluation *e, struct tensor *const *inputs, GErro
         }
         e->arrays[value->id] = host_array_of(inputs[i]);
         e->arrays[value->id]->shape.type = value->shape.type;
-        host_array_round(e->arrays[value->id]);
+        host_array_round(e->arrays[value->id], e->threads);
         show(e, value);
     }
     return true;

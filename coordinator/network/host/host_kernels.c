@@ -99,11 +99,12 @@ static bool run_kernel_alike(const struct host_call *h, GError **error)
     int64_t n = x->shape.rank > 0 ? x->shape.dim[0] : 1, c = channels_of(&x->shape);
     int64_t space = x->count / MAX(n * c, 1);
     if (kernel.kind == OP_SOFTMAX) {
-        host_softmax(n, c, space, strcmp(kernel.mode, "log") == 0, x->data, y->data);
+        host_softmax(n, c, space, strcmp(kernel.mode, "log") == 0, x->data, y->data, h->threads);
     } else if (kernel.kind == OP_LRN) {
         g_auto(GStrv) words = g_strsplit(kernel.mode, ",", 4);
         host_lrn(n, c, space, g_ascii_strtoll(words[0], NULL, 10), g_ascii_strtod(words[1], NULL),
-                 g_ascii_strtod(words[2], NULL), g_ascii_strtod(words[3], NULL), x->data, y->data);
+                 g_ascii_strtod(words[2], NULL), g_ascii_strtod(words[3], NULL), x->data, y->data,
+                 h->threads);
     } else {
         memcpy(y->data, x->data, sizeof(double) * (gsize)x->count);
     }

@@ -185,7 +185,9 @@ static void transpose_task(void *context, int64_t index)
     int64_t in_group = w->c / w->groups, out_group = w->k / w->groups;
     int64_t group = channel / out_group;
     int64_t plane = w->in[0] * w->in[1] * w->in[2], taps = w->fil[0] * w->fil[1] * w->fil[2];
-    double *y = t->y + index * w->out[0] * w->out[1] * w->out[2];
+    int64_t pixels = w->out[0] * w->out[1] * w->out[2];
+    double *y = t->y + index * pixels;
+    memset(y, 0, sizeof(double) * (gsize)pixels);
     for (int64_t c = 0; c < in_group; c++) {
         const double *x = t->x + (image * w->c + group * in_group + c) * plane;
         const double *filter =
@@ -238,33 +240,45 @@ struct pooling {
     double *y;
 };
 
-static double pool_one(const struct pooling *p, const double *x, const int64_t at[3])
+/* The taps of a window along one axis: `inside` of them read the input, from `first` on; `padded` are not behind the
+ * padding. */
+struct taps {
+    int64_t begin, first, inside, padded;
+};
+
+static struct taps taps_at(const struct host_window *w, int a, int64_t at)
+{
+    struct taps t = {.begin = at * w->stride[a] - w->before[a]};
+    for (int64_t f = 0; f < w->fil[a]; f++) {
+        int64_t o = t.begin + f * w->dilation[a];
+        t.first += o < 0;
+        t.inside += o >= 0 && o < w->in[a];
+        t.padded += o < w->in[a] + w->after[a];
+    }
+    return t;
+}
+
+static double pool_one(const struct pooling *p, const double *x, const struct taps t[3])
 {
     const struct host_window *w = p->window;
     double largest = -INFINITY, sum = 0;
-    int64_t inside = 0, padded = 0;
-    for (int64_t i = 0; i < w->fil[0] * w->fil[1] * w->fil[2]; i++) {
-        int64_t f[3] = {i / (w->fil[1] * w->fil[2]), i / w->fil[2] % w->fil[1], i % w->fil[2]};
-        int64_t place = 0;
-        bool is_inside = true, is_padded = true;
-        for (int a = 0; a < 3; a++) {
-            int64_t o = at[a] * w->stride[a] - w->before[a] + f[a] * w->dilation[a];
-            is_inside = is_inside && o >= 0 && o < w->in[a];
-            is_padded = is_padded && o < w->in[a] + w->after[a];
-            place = place * w->in[a] + o;
-        }
-        padded += is_padded;
-        if (is_inside) {
-            inside++;
-            sum += x[place];
-            largest = x[place] > largest || isnan(x[place]) ? x[place] : largest;
+    for (int64_t d = t[0].first; d < t[0].first + t[0].inside; d++) {
+        int64_t z = t[0].begin + d * w->dilation[0];
+        for (int64_t f = t[1].first; f < t[1].first + t[1].inside; f++) {
+            const double *row =
+                x + (z * w->in[1] + t[1].begin + f * w->dilation[1]) * w->in[2] + t[2].begin;
+            for (int64_t e = t[2].first; e < t[2].first + t[2].inside; e++) {
+                double v = row[e * w->dilation[2]];
+                sum += v;
+                largest = v > largest || isnan(v) ? v : largest;
+            }
         }
     }
     if (p->kind == HOST_POOL_MAX) {
         return largest;
     }
-    int64_t divisor = p->kind == HOST_POOL_AVERAGE ? inside
-                      : p->clips                   ? padded
+    int64_t divisor = p->kind == HOST_POOL_AVERAGE ? t[0].inside * t[1].inside * t[2].inside
+                      : p->clips                   ? t[0].padded * t[1].padded * t[2].padded
                                                    : w->fil[0] * w->fil[1] * w->fil[2];
     return divisor > 0 ? sum / (double)divisor : 0;
 }
@@ -275,9 +289,17 @@ static void pool_task(void *context, int64_t index)
     const struct host_window *w = p->window;
     int64_t pixels = w->out[0] * w->out[1] * w->out[2];
     const double *x = p->x + index * w->in[0] * w->in[1] * w->in[2];
-    for (int64_t i = 0; i < pixels; i++) {
-        int64_t at[3] = {i / (w->out[1] * w->out[2]), i / w->out[2] % w->out[1], i % w->out[2]};
-        p->y[index * pixels + i] = pool_one(p, x, at);
+    double *y = p->y + index * pixels;
+    struct taps taps[3];
+    for (int64_t d = 0; d < w->out[0]; d++) {
+        taps[0] = taps_at(w, 0, d);
+        for (int64_t row = 0; row < w->out[1]; row++) {
+            taps[1] = taps_at(w, 1, row);
+            for (int64_t column = 0; column < w->out[2]; column++) {
+                taps[2] = taps_at(w, 2, column);
+                *y++ = pool_one(p, x, taps);
+            }
+        }
     }
 }
 
@@ -290,39 +312,69 @@ void host_pool(const struct host_window *window, enum host_pool kind, bool clips
 
 /* ---- softmax, LRN ---- */
 
-void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
-                  double *y)
+struct softmax {
+    int64_t axis, inner;
+    bool is_log;
+    const double *x;
+    double *y;
+};
+
+static void softmax_rows(void *context, int64_t first, int64_t last)
 {
-    for (int64_t i = 0; i < outer * inner; i++) {
-        int64_t base = i / inner * axis * inner + i % inner;
+    const struct softmax *s = context;
+    for (int64_t i = first; i < last; i++) {
+        int64_t base = i / s->inner * s->axis * s->inner + i % s->inner;
+        const double *x = s->x + base;
+        double *y = s->y + base;
         double largest = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < axis; j++) {
-            largest = MAX(largest, x[base + j * inner]);
+        for (int64_t j = 0; j < s->axis; j++) {
+            largest = MAX(largest, x[j * s->inner]);
         }
-        for (int64_t j = 0; j < axis; j++) {
-            sum += exp(x[base + j * inner] - largest);
+        for (int64_t j = 0; j < s->axis; j++) {
+            sum += exp(x[j * s->inner] - largest);
         }
-        for (int64_t j = 0; j < axis; j++) {
-            double v = x[base + j * inner] - largest;
-            y[base + j * inner] = is_log ? v - log(sum) : exp(v) / sum;
+        for (int64_t j = 0; j < s->axis; j++) {
+            double v = x[j * s->inner] - largest;
+            y[j * s->inner] = s->is_log ? v - log(sum) : exp(v) / sum;
         }
     }
 }
 
-void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
-              double bias, const double *x, double *y)
+void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
+                  double *y, int threads)
 {
-    for (int64_t i = 0; i < n * c * space; i++) {
-        int64_t channel = i / space % c;
-        int64_t first = MAX(0, channel - (size - 1) / 2);
-        int64_t last = MIN(c - 1, channel + size / 2);
+    struct softmax softmax = {axis, inner, is_log, x, y};
+    host_parallel_rows(outer * inner, axis, threads, softmax_rows, &softmax);
+}
+
+struct lrn {
+    int64_t c, space, size;
+    double alpha, beta, bias;
+    const double *x;
+    double *y;
+};
+
+static void lrn_piece(void *context, int64_t first, int64_t last)
+{
+    const struct lrn *l = context;
+    for (int64_t i = first; i < last; i++) {
+        int64_t channel = i / l->space % l->c;
+        int64_t low = MAX(0, channel - (l->size - 1) / 2);
+        int64_t high = MIN(l->c - 1, channel + l->size / 2);
         double sum = 0;
-        for (int64_t j = first; j <= last; j++) {
-            double v = x[i + (j - channel) * space];
+        for (int64_t j = low; j <= high; j++) {
+            double v = l->x[i + (j - channel) * l->space];
             sum += v * v;
         }
-        y[i] = x[i] / pow(bias + alpha / (double)size * sum, beta);
+        l->y[i] = l->x[i] / pow(l->bias + l->alpha / (double)l->size * sum, l->beta);
     }
+}
+
+void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
+              double bias, const double *x, double *y, int threads)
+{
+    struct lrn lrn = {c, space, size, alpha, beta, bias, x, y};
+    host_parallel_pieces(n * c * space, threads, lrn_piece, &lrn);
 }
 
 /* ---- resize ---- */

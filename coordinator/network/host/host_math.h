@@ -19,7 +19,7 @@ struct host_window {
 /* y[n,k,out] = sum of x[n,c,in] * w[k,c/groups,fil]; `border` is what padding holds. */
 void host_convolve(const struct host_window *window, const double *x, const double *w,
                    double border, double *y, int threads);
-/* The transposed convolution: w is [c, k/groups, fil]. y must be zeros. */
+/* The transposed convolution: w is [c, k/groups, fil]. */
 void host_convolve_transposed(const struct host_window *window, const double *x, const double *w,
                               double *y, int threads);
 /* c[M,N] = a[M,K] * b[N,K] transposed. */
@@ -34,10 +34,10 @@ void host_pool(const struct host_window *window, enum host_pool kind, bool clips
 
 /* The softmax, or with is_log its logarithm, over the middle axis of [outer, axis, inner]. */
 void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
-                  double *y);
+                  double *y, int threads);
 /* ONNX's LRN over the channels of [n, c, space]. */
 void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
-              double bias, const double *x, double *y);
+              double bias, const double *x, double *y, int threads);
 
 /* ONNX's Resize along each axis: `scale` output elements for one of the input. linear: interpolates, else takes the
  * nearest element by `rounding`. `coordinates` and `rounding` are ONNX's words. */

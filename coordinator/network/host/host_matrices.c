@@ -2,33 +2,46 @@
 
 #include <math.h>
 
-static struct host_array *turned(const struct host_array *matrix)
+static struct host_array *turned(const struct host_array *matrix, int threads)
 {
     struct shape shape = matrix->shape;
     shape.dim[0] = matrix->shape.dim[1];
     shape.dim[1] = matrix->shape.dim[0];
     struct host_array *result = host_array_new(&shape);
-    host_gather(result, matrix->data, 0, (int64_t[]){1, matrix->shape.dim[1]});
+    host_gather(result, matrix->data, 0, (int64_t[]){1, matrix->shape.dim[1]}, threads);
     return result;
+}
+
+struct sum {
+    double alpha, beta;
+    const double *c; /* NULL: nothing is added */
+    double *y;
+};
+
+static void sum_piece(void *context, int64_t first, int64_t last)
+{
+    const struct sum *s = context;
+    for (int64_t i = first; i < last; i++) {
+        s->y[i] = s->alpha * s->y[i] + (s->c != NULL ? s->beta * s->c[i] : 0);
+    }
 }
 
 static bool run_gemm(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
     bool turn_a = host_int(h, "transA", 0) != 0, turn_b = host_int(h, "transB", 0) != 0;
-    g_autoptr(HostArray) a =
-        turn_a ? turned(host_input(h, 0)) : host_array_ref((struct host_array *)host_input(h, 0));
-    g_autoptr(HostArray) b =
-        turn_b ? host_array_ref((struct host_array *)host_input(h, 1)) : turned(host_input(h, 1));
+    g_autoptr(HostArray) a = turn_a ? turned(host_input(h, 0), h->threads)
+                                    : host_array_ref((struct host_array *)host_input(h, 0));
+    g_autoptr(HostArray) b = turn_b ? host_array_ref((struct host_array *)host_input(h, 1))
+                                    : turned(host_input(h, 1), h->threads);
     double alpha = host_float(h, "alpha", 1), beta = host_float(h, "beta", 1);
     (void)error;
     host_multiply(a->shape.dim[0], b->shape.dim[0], a->shape.dim[1], a->data, b->data, y->data,
                   h->threads);
     g_autoptr(HostArray) c =
-        host_input(h, 2) != NULL ? host_expanded(host_input(h, 2), &y->shape) : NULL;
-    for (int64_t i = 0; i < y->count; i++) {
-        y->data[i] = alpha * y->data[i] + (c != NULL ? beta * c->data[i] : 0);
-    }
+        host_input(h, 2) != NULL ? host_expanded(host_input(h, 2), &y->shape, h->threads) : NULL;
+    struct sum sum = {alpha, beta, c != NULL ? c->data : NULL, y->data};
+    host_parallel_pieces(y->count, h->threads, sum_piece, &sum);
     host_activate(h, y);
     return true;
 }

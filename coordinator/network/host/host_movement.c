@@ -9,7 +9,8 @@ static void join(const struct host_call *h, int64_t axis)
     int64_t at = 0;
     for (int i = 0; i < h->call->input_count; i++) {
         if (host_input(h, i)->count > 0) {
-            host_scatter(y->data, at * y->shape.stride[axis], y->shape.stride, host_input(h, i));
+            host_scatter(y->data, at * y->shape.stride[axis], y->shape.stride, host_input(h, i),
+                         h->threads);
         }
         at += host_input(h, i)->shape.dim[axis];
     }
@@ -23,16 +24,17 @@ static bool run_concat(const struct host_call *h, GError **error)
     return true;
 }
 
-static void take_part(const struct host_array *x, const int64_t *begin, const int64_t *step,
+static void take_part(const struct host_call *h, const int64_t *begin, const int64_t *step,
                       struct host_array *y)
 {
+    const struct host_array *x = host_input(h, 0);
     int64_t offset = 0, strides[SHAPE_MAX_RANK];
     for (int i = 0; i < x->shape.rank; i++) {
         offset += begin[i] * x->shape.stride[i];
         strides[i] = step[i] * x->shape.stride[i];
     }
     if (y->count > 0) {
-        host_gather(y, x->data, offset, strides);
+        host_gather(y, x->data, offset, strides, h->threads);
     }
 }
 
@@ -42,7 +44,7 @@ static bool run_slice(const struct host_call *h, GError **error)
     if (!infer_slice_steps(h->call, begin, step, dims, error)) {
         return false;
     }
-    take_part(host_input(h, 0), begin, step, h->outputs[0]);
+    take_part(h, begin, step, h->outputs[0]);
     return true;
 }
 
@@ -56,7 +58,7 @@ static bool run_split(const struct host_call *h, GError **error)
     }
     for (int i = 0; i < h->call->output_count; i++) {
         if (h->outputs[i] != NULL) {
-            take_part(host_input(h, 0), begin, step, h->outputs[i]);
+            take_part(h, begin, step, h->outputs[i]);
             begin[axis] += h->outputs[i]->shape.dim[axis];
         }
     }
@@ -225,7 +227,7 @@ static bool run_part(const struct host_call *h, GError **error)
 {
     int rank;
     (void)error;
-    take_part(host_input(h, 0), attributes_ints(h->call->attributes, "begin", &rank),
+    take_part(h, attributes_ints(h->call->attributes, "begin", &rank),
               attributes_ints(h->call->attributes, "step", &rank), h->outputs[0]);
     return true;
 }

@@ -23,8 +23,9 @@ struct host_call {
     const struct host_row *row; /* the operator's: host_find() */
     const struct op_call *call;
     struct host_array *const *inputs; /* NULL: omitted */
-    struct host_array *
-        *outputs; /* arrays of zeros with the outputs' shapes; NULL for unknown ones */
+    /* Arrays with the outputs' shapes; NULL for unknown ones. The elements of the first are not set, those of others are
+     * zeros. */
+    struct host_array **outputs;
     int threads;
 };
 

@@ -104,6 +104,12 @@ static double do_sign(double x, double a, double b)
     return (x > 0) - (x < 0);
 }
 
+/* `high` wins over a `low` above it. */
+static double do_clip(double x, double low, double high)
+{
+    return x < low ? MIN(low, high) : x > high ? high : x;
+}
+
 static double do_reciprocal(double x, double a, double b)
 {
     (void)a, (void)b;
@@ -172,15 +178,36 @@ static double attribute_of(const struct host_call *h, const struct unary *unary,
                                  : host_float(h, name, missing);
 }
 
+/* y[i] = function(x[i], a, b); x may be y. */
+struct mapping {
+    double (*function)(double x, double a, double b);
+    double a, b;
+    const double *x;
+    double *y;
+};
+
+static void map_piece(void *context, int64_t first, int64_t last)
+{
+    const struct mapping *m = context;
+    for (int64_t i = first; i < last; i++) {
+        m->y[i] = m->function(m->x[i], m->a, m->b);
+    }
+}
+
+/* For all elements of the first output. */
+static void run_mapping(const struct host_call *h, struct mapping *mapping)
+{
+    host_parallel_pieces(h->outputs[0]->count, h->threads, map_piece, mapping);
+}
+
 static bool run_unary(const struct host_call *h, GError **error)
 {
     const struct unary *unary = h->row->detail;
     double a = attribute_of(h, unary, unary->a, unary->a_missing);
     double b = attribute_of(h, unary, unary->b, unary->b_missing);
     (void)error;
-    for (int64_t i = 0; i < h->outputs[0]->count; i++) {
-        h->outputs[0]->data[i] = unary->function(host_input(h, 0)->data[i], a, b);
-    }
+    run_mapping(
+        h, &(struct mapping){unary->function, a, b, host_input(h, 0)->data, h->outputs[0]->data});
     return true;
 }
 
@@ -202,12 +229,25 @@ void host_activate(const struct host_call *h, struct host_array *y)
     double a = count > 0 ? numbers[0] : 0.01, b = count > 1 ? numbers[1] : 0;
     const struct host_row *row = host_find(name);
     if (row != NULL && row->function == run_unary) {
-        for (int64_t i = 0; i < y->count; i++) {
-            y->data[i] = ((const struct unary *)row->detail)->function(y->data[i], a, b);
-        }
+        const struct unary *unary = row->detail;
+        run_mapping(h, &(struct mapping){unary->function, a, b, y->data, y->data});
+    } else if (strcmp(name, "Clip") == 0) {
+        run_mapping(h, &(struct mapping){do_clip, a, b, y->data, y->data});
     }
-    for (int64_t i = 0; i < y->count && strcmp(name, "Clip") == 0; i++) {
-        y->data[i] = CLAMP(y->data[i], a, b);
+}
+
+struct gelu {
+    bool is_fast;
+    const double *x, *more; /* more: NULL, or what is added to x */
+    double *y;
+};
+
+static void gelu_piece(void *context, int64_t first, int64_t last)
+{
+    const struct gelu *g = context;
+    for (int64_t i = first; i < last; i++) {
+        double x = g->x[i] + (g->more != NULL ? g->more[i] : 0);
+        g->y[i] = g->is_fast ? do_fast_gelu(x, 0, 0) : do_gelu(x, 0, 0);
     }
 }
 
@@ -218,11 +258,10 @@ static bool run_gelu(const struct host_call *h, GError **error)
         strcmp(attributes_string(h->call->attributes, "approximate", "none"), "tanh") == 0;
     const struct host_array *bias = host_input(h, 1);
     (void)error;
-    g_autoptr(HostArray) more = bias != NULL ? host_expanded(bias, &h->outputs[0]->shape) : NULL;
-    for (int64_t i = 0; i < h->outputs[0]->count; i++) {
-        double x = host_input(h, 0)->data[i] + (more != NULL ? more->data[i] : 0);
-        h->outputs[0]->data[i] = is_fast ? do_fast_gelu(x, 0, 0) : do_gelu(x, 0, 0);
-    }
+    struct host_array *y = h->outputs[0];
+    g_autoptr(HostArray) more = bias != NULL ? host_expanded(bias, &y->shape, h->threads) : NULL;
+    struct gelu gelu = {is_fast, host_input(h, 0)->data, more != NULL ? more->data : NULL, y->data};
+    host_parallel_pieces(y->count, h->threads, gelu_piece, &gelu);
     return true;
 }
 
@@ -258,11 +297,33 @@ BINARY(do_greater_equal, a >= b)
 BINARY(do_and, a != 0 && b != 0)
 BINARY(do_or, a != 0 || b != 0)
 BINARY(do_xor, (a != 0) != (b != 0))
+BINARY(do_prelu, a < 0 ? b * a : a)
 #undef BINARY
 
 struct binary {
     binary_function function;
 };
+
+/* y[i] = function(a[i], b[i]); a may be y. */
+struct pairing {
+    binary_function function;
+    const double *a, *b;
+    double *y;
+};
+
+static void pair_piece(void *context, int64_t first, int64_t last)
+{
+    const struct pairing *p = context;
+    for (int64_t i = first; i < last; i++) {
+        p->y[i] = p->function(p->a[i], p->b[i]);
+    }
+}
+
+static double share(double sum, double count, double b)
+{
+    (void)b;
+    return sum / count;
+}
 
 static bool run_binary(const struct host_call *h, GError **error)
 {
@@ -274,28 +335,43 @@ static bool run_binary(const struct host_call *h, GError **error)
     } else if (function == modulo && host_int(h, "fmod", 0) != 0) {
         function = fmod;
     }
-    for (int k = 0; k < h->call->input_count; k++) {
-        g_autoptr(HostArray) next = host_expanded(host_input(h, k), &y->shape);
-        for (int64_t i = 0; i < y->count; i++) {
-            y->data[i] = k == 0 ? next->data[i] : function(y->data[i], next->data[i]);
-        }
+    g_autoptr(HostArray) a = host_expanded(host_input(h, 0), &y->shape, h->threads);
+    if (h->call->input_count == 1) {
+        memcpy(y->data, a->data, sizeof(double) * (gsize)y->count);
     }
-    for (int64_t i = 0; i < y->count && host_is_named(h, "Mean"); i++) {
-        y->data[i] /= h->call->input_count;
+    for (int k = 1; k < h->call->input_count; k++) {
+        g_autoptr(HostArray) b = host_expanded(host_input(h, k), &y->shape, h->threads);
+        struct pairing pairing = {function, k == 1 ? a->data : y->data, b->data, y->data};
+        host_parallel_pieces(y->count, h->threads, pair_piece, &pairing);
+    }
+    if (host_is_named(h, "Mean")) {
+        run_mapping(h, &(struct mapping){share, h->call->input_count, 0, y->data, y->data});
     }
     return true;
+}
+
+struct choice {
+    const double *condition, *a, *b;
+    double *y;
+};
+
+static void choose_piece(void *context, int64_t first, int64_t last)
+{
+    const struct choice *c = context;
+    for (int64_t i = first; i < last; i++) {
+        c->y[i] = c->condition[i] != 0 ? c->a[i] : c->b[i];
+    }
 }
 
 static bool run_where(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
-    g_autoptr(HostArray) condition = host_expanded(host_input(h, 0), &y->shape);
-    g_autoptr(HostArray) a = host_expanded(host_input(h, 1), &y->shape);
-    g_autoptr(HostArray) b = host_expanded(host_input(h, 2), &y->shape);
+    g_autoptr(HostArray) condition = host_expanded(host_input(h, 0), &y->shape, h->threads);
+    g_autoptr(HostArray) a = host_expanded(host_input(h, 1), &y->shape, h->threads);
+    g_autoptr(HostArray) b = host_expanded(host_input(h, 2), &y->shape, h->threads);
+    struct choice choice = {condition->data, a->data, b->data, y->data};
     (void)error;
-    for (int64_t i = 0; i < y->count; i++) {
-        y->data[i] = condition->data[i] != 0 ? a->data[i] : b->data[i];
-    }
+    host_parallel_pieces(y->count, h->threads, choose_piece, &choice);
     return true;
 }
 
@@ -304,22 +380,18 @@ static bool run_clip(const struct host_call *h, GError **error)
     double low = host_input(h, 1) != NULL ? host_input(h, 1)->data[0] : -INFINITY;
     double high = host_input(h, 2) != NULL ? host_input(h, 2)->data[0] : INFINITY;
     (void)error;
-    for (int64_t i = 0; i < h->outputs[0]->count; i++) {
-        double x = host_input(h, 0)->data[i];
-        h->outputs[0]->data[i] = x < low ? MIN(low, high) : x > high ? high : x;
-    }
+    run_mapping(h,
+                &(struct mapping){do_clip, low, high, host_input(h, 0)->data, h->outputs[0]->data});
     return true;
 }
 
 static bool run_prelu(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
-    g_autoptr(HostArray) slopes = host_expanded(host_input(h, 1), &y->shape);
+    g_autoptr(HostArray) slopes = host_expanded(host_input(h, 1), &y->shape, h->threads);
+    struct pairing pairing = {do_prelu, host_input(h, 0)->data, slopes->data, y->data};
     (void)error;
-    for (int64_t i = 0; i < y->count; i++) {
-        double x = host_input(h, 0)->data[i];
-        y->data[i] = x < 0 ? slopes->data[i] * x : x;
-    }
+    host_parallel_pieces(y->count, h->threads, pair_piece, &pairing);
     return true;
 }
 

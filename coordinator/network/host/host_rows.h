@@ -39,7 +39,8 @@ bool host_is_named(const struct host_call *h, const char *name);
 void host_broadcast_strides(const struct shape *from, const struct shape *to,
                             int64_t strides[SHAPE_MAX_RANK]);
 /* The array with the dimensions of `to`. The caller owns a reference. */
-struct host_array *host_expanded(const struct host_array *array, const struct shape *to);
+struct host_array *host_expanded(const struct host_array *array, const struct shape *to,
+                                 int threads);
 
 /* ---- what several files compute ---- */
 

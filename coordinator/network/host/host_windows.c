@@ -24,11 +24,36 @@ void host_set_window(struct host_window *w, const struct window *from, const str
     spread(from->dilation, axes, 1, w->dilation);
 }
 
-static void add_channels(struct host_array *y, const struct host_array *bias)
+struct addition {
+    struct host_array *y;
+    const struct host_array *bias, *residual; /* either may be NULL */
+};
+
+static void add_piece(void *context, int64_t first, int64_t last)
 {
-    int64_t space = y->count / MAX(y->shape.dim[0] * y->shape.dim[1], 1);
-    for (int64_t i = 0; i < y->count && bias != NULL; i++) {
-        y->data[i] += bias->data[i / space % y->shape.dim[1]];
+    const struct addition *a = context;
+    double *y = a->y->data;
+    int64_t space = a->y->count / MAX(a->y->shape.dim[0] * a->y->shape.dim[1], 1);
+    for (int64_t i = first, end; i < last && a->bias != NULL; i = end) {
+        int64_t plane = i / space;
+        double bias = a->bias->data[plane % a->y->shape.dim[1]];
+        end = MIN((plane + 1) * space, last);
+        for (int64_t j = i; j < end; j++) {
+            y[j] += bias;
+        }
+    }
+    for (int64_t i = first; i < last && a->residual != NULL; i++) {
+        y[i] += a->residual->data[i];
+    }
+}
+
+/* Adds a number for each channel, then a number for each element. */
+static void add(const struct host_call *h, const struct host_array *bias,
+                const struct host_array *residual)
+{
+    struct addition addition = {h->outputs[0], bias, residual};
+    if (bias != NULL || residual != NULL) {
+        host_parallel_pieces(h->outputs[0]->count, h->threads, add_piece, &addition);
     }
 }
 
@@ -56,16 +81,11 @@ static bool convolve(const struct host_call *h, const struct host_array *x,
 
 static bool run_conv(const struct host_call *h, GError **error)
 {
-    struct host_array *y = h->outputs[0];
     if (!convolve(h, host_input(h, 0), host_input(h, 1), error)) {
         return false;
     }
-    add_channels(y, host_input(h, 2));
-    const struct host_array *residual = host_input(h, 3);
-    for (int64_t i = 0; residual != NULL && i < y->count; i++) {
-        y->data[i] += residual->data[i];
-    }
-    host_activate(h, y);
+    add(h, host_input(h, 2), host_input(h, 3));
+    host_activate(h, h->outputs[0]);
     return true;
 }
 
@@ -83,7 +103,7 @@ static bool run_conv_transpose(const struct host_call *h, GError **error)
     }
     host_set_window(&hw, &window, &x->shape, &y->shape, host_int(h, "group", 1));
     host_convolve_transposed(&hw, x->data, w->data, y->data, h->threads);
-    add_channels(y, host_input(h, 2));
+    add(h, host_input(h, 2), NULL);
     return true;
 }
 
@@ -99,6 +119,20 @@ static double at_or_only(const struct host_array *list, int64_t index)
     return list->data[list->count > 1 ? index : 0];
 }
 
+static void requantise_piece(void *context, int64_t first, int64_t last)
+{
+    const struct host_call *h = context;
+    struct host_array *y = h->outputs[0];
+    int64_t channels = y->shape.dim[1], space = y->count / MAX(y->shape.dim[0] * channels, 1);
+    double zero = host_number_or(host_input(h, 7), 0);
+    for (int64_t i = first; i < last; i++) {
+        double scale = host_input(h, 1)->data[0] *
+                       at_or_only(host_input(h, 4), i / space % channels) /
+                       host_input(h, 6)->data[0];
+        y->data[i] = rint(y->data[i] * scale) + zero;
+    }
+}
+
 static bool run_qlinear_conv(const struct host_call *h, GError **error)
 {
     struct host_array *y = h->outputs[0];
@@ -107,15 +141,8 @@ static bool run_qlinear_conv(const struct host_call *h, GError **error)
     if (!convolve(h, x, w, error)) {
         return false;
     }
-    add_channels(y, host_input(h, 8));
-    int64_t channels = y->shape.dim[1], space = y->count / MAX(y->shape.dim[0] * channels, 1);
-    for (int64_t i = 0; i < y->count; i++) {
-        double scale = host_input(h, 1)->data[0] *
-                       at_or_only(host_input(h, 4), i / space % channels) /
-                       host_input(h, 6)->data[0];
-        y->data[i] =
-            rint(y->data[i] * scale) + (host_input(h, 7) != NULL ? host_input(h, 7)->data[0] : 0);
-    }
+    add(h, host_input(h, 8), NULL);
+    host_parallel_pieces(y->count, h->threads, requantise_piece, (void *)h);
     return true;
 }
 
@@ -143,20 +170,29 @@ static bool run_pool(const struct host_call *h, GError **error)
     return true;
 }
 
-static bool run_global_pool(const struct host_call *h, GError **error)
+static void global_pool_rows(void *context, int64_t first, int64_t last)
 {
+    const struct host_call *h = context;
     const struct host_array *x = host_input(h, 0);
     struct host_array *y = h->outputs[0];
     int64_t space = x->count / MAX(y->count, 1);
-    (void)error;
-    for (int64_t i = 0; i < y->count; i++) {
+    bool is_max = host_is_named(h, "GlobalMaxPool");
+    for (int64_t i = first; i < last; i++) {
         double sum = 0, largest = -INFINITY;
         for (int64_t j = 0; j < space; j++) {
             sum += x->data[i * space + j];
             largest = MAX(largest, x->data[i * space + j]);
         }
-        y->data[i] = host_is_named(h, "GlobalMaxPool") ? largest : sum / (double)space;
+        y->data[i] = is_max ? largest : sum / (double)space;
     }
+}
+
+static bool run_global_pool(const struct host_call *h, GError **error)
+{
+    int64_t rows = h->outputs[0]->count;
+    (void)error;
+    host_parallel_rows(rows, host_input(h, 0)->count / MAX(rows, 1), h->threads, global_pool_rows,
+                       (void *)h);
     return true;
 }
 

@@ -1,22 +1,24 @@
 #include "coordinator/network/passes/passes.h"
 
+#include "coordinator/network/host/host_array.h"
+
 #include <math.h>
 #include <string.h>
 
-/* A generator that follows from the seed alone: splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", 2014). */
-static guint64 next_bits(guint64 *state)
+/* Number `index` of a sequence that follows from the seed alone: splitmix64 (Steele, Lea, Flood, "Fast splittable
+ * pseudorandom number generators", 2014). */
+static guint64 random_bits(guint64 seed, int64_t index)
 {
-    guint64 z = *state += 0x9E3779B97F4A7C15u;
+    guint64 z = seed + ((guint64)index + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
 }
 
 /* From -1 to 1. */
-static double next_number(guint64 *state)
+static double random_number(guint64 seed, int64_t index)
 {
-    return (double)(next_bits(state) >> 11) / (double)(G_GUINT64_CONSTANT(1) << 52) - 1;
+    return (double)(random_bits(seed, index) >> 11) / (double)(G_GUINT64_CONSTANT(1) << 52) - 1;
 }
 
 enum role { ROLE_FILTER, ROLE_SCALE, ROLE_VARIANCE, ROLE_LIST };
@@ -52,22 +54,39 @@ static double filter_width(const struct value *value)
     return sqrt(6.0 / (double)MAX(shape_elements(shape) / MAX(rows, 1), 1));
 }
 
+struct filling {
+    enum element_type type;
+    guint64 seed;
+    double centre, width;
+    void *data;
+};
+
+static void fill_piece(void *context, int64_t first, int64_t last)
+{
+    const struct filling *f = context;
+    bool is_float = element_type_is_float(f->type);
+    for (int64_t i = first; i < last; i++) {
+        double number = random_number(f->seed, i);
+        element_write(f->data, f->type, i,
+                      is_float ? f->centre + f->width * number : rint(127 * number));
+    }
+}
+
 static void fill(struct value *value, guint64 seed)
 {
-    guint64 state = seed ^ ((guint64)value->id * 0xD1342543DE82EF95u);
     const struct shape *shape = &value->shape;
     enum role role = role_of(value);
-    double width = role == ROLE_FILTER ? filter_width(value) : role == ROLE_LIST ? 0.1 : 0.5;
-    double centre = role == ROLE_SCALE || role == ROLE_VARIANCE ? 1 : 0;
-    int64_t count = shape_elements(shape);
-    void *data = g_malloc0((gsize)MAX(shape_bytes(shape), 1));
-    for (int64_t i = 0; i < count; i++) {
-        double number = next_number(&state);
-        element_write(data, shape->type, i,
-                      element_type_is_float(shape->type) ? centre + width * number
-                                                         : rint(127 * number));
-    }
-    g_autoptr(Tensor) tensor = tensor_take(shape, data);
+    struct filling filling = {
+        .type = shape->type,
+        .seed = seed ^ ((guint64)value->id * 0xD1342543DE82EF95u),
+        .centre = role == ROLE_SCALE || role == ROLE_VARIANCE ? 1 : 0,
+        .width = role == ROLE_FILTER ? filter_width(value)
+                 : role == ROLE_LIST ? 0.1
+                                     : 0.5,
+        .data = g_malloc0((gsize)MAX(shape_bytes(shape), 1)),
+    };
+    host_parallel_pieces(shape_elements(shape), (int)g_get_num_processors(), fill_piece, &filling);
+    g_autoptr(Tensor) tensor = tensor_take(shape, filling.data);
     graph_set_constant(value, tensor);
 }
 

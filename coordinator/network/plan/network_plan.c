@@ -56,10 +56,15 @@ struct weight {
     int buffer;
 };
 
+/* Weights that differ nearly always do so within so many bytes. Hashing all bytes of a ResNet-50 takes 0.1 s. */
+#define WEIGHT_HASHED_BYTES 1024
+
 static guint weight_hash(gconstpointer key)
 {
     const struct weight *weight = key;
-    return g_bytes_hash(weight->data);
+    gsize bytes = MIN(g_bytes_get_size(weight->data), WEIGHT_HASHED_BYTES);
+    g_autoptr(GBytes) front = g_bytes_new_from_bytes(weight->data, 0, bytes);
+    return g_bytes_hash(front);
 }
 
 static gboolean weight_equal(gconstpointer a, gconstpointer b)

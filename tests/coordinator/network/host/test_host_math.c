@@ -88,7 +88,7 @@ static void test_transposed(void)
         int64_t in = w.n * w.c * volume(w.in), out = w.n * w.k * volume(w.out);
         g_autofree double *x = random_numbers(in), *y = random_numbers(out);
         g_autofree double *f = random_numbers(w.k * w.c / w.groups * volume(w.fil));
-        g_autofree double *forward = g_new0(double, out), *back = g_new0(double, in);
+        g_autofree double *forward = g_new0(double, out), *back = random_numbers(in);
         double left = 0, right = 0;
         t.c = w.k;
         t.k = w.c;
@@ -154,6 +154,33 @@ static void test_pools(void)
     }
 }
 
+/* By the formula, for windows over three axes that reach into the padding. */
+static void test_random_pools(void)
+{
+    for (int round = 0; round < 50; round++) {
+        struct host_window w = random_window();
+        int64_t in = volume(w.in), out = volume(w.out), taps = volume(w.fil);
+        g_autofree double *x = random_numbers(w.n * w.c * in);
+        g_autofree double *most = g_new0(double, w.n *w.c *out),
+                          *mean = g_new0(double, w.n *w.c *out);
+        host_pool(&w, HOST_POOL_MAX, false, x, most, 2);
+        host_pool(&w, HOST_POOL_AVERAGE, false, x, mean, 2);
+        for (int64_t i = 0; i < w.n * w.c * out; i++) {
+            double largest = -INFINITY, sum = 0, count = 0;
+            for (int64_t t = 0; t < taps; t++) {
+                int64_t place = place_of(&w, i % out, t);
+                if (place >= 0) {
+                    largest = MAX(largest, x[i / out * in + place]);
+                    sum += x[i / out * in + place];
+                    count++;
+                }
+            }
+            g_assert_cmpfloat(most[i], ==, largest);
+            g_assert_cmpfloat(mean[i], ==, count > 0 ? sum / count : 0);
+        }
+    }
+}
+
 /* Examples of ONNX's page of Resize, one axis of each. */
 static void test_resize(void)
 {
@@ -190,12 +217,12 @@ static void test_softmax_and_lrn(void)
 {
     static const double x[] = {0, 1, 2, 3};
     double y[4], z[4];
-    host_softmax(1, 4, 1, false, x, y);
-    host_softmax(1, 4, 1, true, x, z);
+    host_softmax(1, 4, 1, false, x, y, 1);
+    host_softmax(1, 4, 1, true, x, z, 1);
     g_assert_cmpfloat_with_epsilon(y[0] + y[1] + y[2] + y[3], 1, 1e-12);
     g_assert_cmpfloat_with_epsilon(y[3] / y[2], exp(1), 1e-12);
     g_assert_cmpfloat_with_epsilon(exp(z[1]), y[1], 1e-12);
-    host_lrn(1, 4, 1, 3, 0.3, 0.5, 1, x, y);
+    host_lrn(1, 4, 1, 3, 0.3, 0.5, 1, x, y, 1);
     g_assert_cmpfloat_with_epsilon(y[2], 2 / sqrt(1 + 0.1 * (1 + 4 + 9)), 1e-12);
     g_assert_cmpfloat_with_epsilon(y[3], 3 / sqrt(1 + 0.1 * (4 + 9)), 1e-12);
 }
@@ -221,6 +248,7 @@ int main(int argc, char **argv)
     g_test_add_func("/host_math/transposed_convolutions_are_adjoint", test_transposed);
     g_test_add_func("/host_math/matrices_are_multiplied", test_product);
     g_test_add_func("/host_math/pools_count_what_they_should", test_pools);
+    g_test_add_func("/host_math/pools_follow_the_formula", test_random_pools);
     g_test_add_func("/host_math/resize_follows_onnx", test_resize);
     g_test_add_func("/host_math/softmax_and_lrn", test_softmax_and_lrn);
     g_test_add_func("/host_math/an_int8_residual_has_a_scale", test_epilogue);
