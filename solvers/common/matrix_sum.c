@@ -39,12 +39,20 @@ int matrix_sum_depth(int splits)
 
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution)
 {
+    matrix_add_pitched_sum(p, count, splits, 0, solution);
+}
+
+void matrix_add_pitched_sum(const struct problem *p, int64_t count, int splits, int64_t pitch,
+                            struct solution *solution)
+{
     enum tensor_role role = problem_output_role(p);
     struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
     int shares = shares_of(splits);
     const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM) * shares, 1, 1};
 
     launch_option_text(launch, "LANE", conv_sum_type(p));
+    if (pitch > 0)
+        launch_option_int(launch, "PITCHED", 1);
     launch_option_int(launch, "SHARES", shares);
     launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
     matrix_add_epilogue_options(p, launch);
@@ -53,11 +61,13 @@ void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct s
     launch_arg_tensor(launch, role);
     launch_arg_int64(launch, count);
     launch_arg_int32(launch, splits);
-    if (p->epilogue[0] != '\0') {
+    if (pitch > 0)
+        launch_arg_int32(launch, pitch);
+    if (pitch > 0 || p->epilogue[0] != '\0') {
         launch_arg_int32(launch, p->groups);
         launch_arg_int32(launch, count / matrix_output_positions(p) / p->groups);
-        matrix_add_epilogue_args(p, launch);
     }
+    matrix_add_epilogue_args(p, launch);
     launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
     solution->workspace_bytes = (uint64_t)count * (uint64_t)splits * SUM_BYTES;
 }

@@ -30,6 +30,10 @@ int matrix_least_splits(double terms);
  * MATRIX_SUM_MOST. Sets the solution's workspace to the bytes of the split-K parts. The launch also does the problem's
  * epilogue, for which the result must have channels innermost, with as many in each group. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
+/* The same where the result's rows, positions of so many elements in F and B, are `pitch` elements apart; 0: they follow
+ * each other. */
+void matrix_add_pitched_sum(const struct problem *p, int64_t count, int splits, int64_t pitch,
+                            struct solution *solution);
 /* The most additions that a part goes through in that launch. */
 int matrix_sum_depth(int splits);
 

@@ -68,12 +68,103 @@ static double padded_elements(const struct side *side)
            (double)side->positions;
 }
 
+/* Steps from group to group and from batch to batch of a packed tensor. In a filter each group holds several batches (its
+ * k); in x and y each batch (image) holds several groups. */
+static struct steps steps_of(const struct side *side, bool channels_last, bool is_padded)
+{
+    int64_t channels = is_padded ? side->padded_channels : side->channels;
+    int64_t batches = is_padded ? side->padded_batches : side->batches;
+    int64_t lines = side->role == TENSOR_W ? 1 : side->groups;
+    struct steps steps = {.channel = 1, .position = lines * channels};
+
+    steps.batch = lines * channels * side->positions;
+    steps.group = channels_last ? channels : channels * side->positions;
+    if (side->role == TENSOR_W)
+        steps.group = batches * steps.batch;
+    if (!channels_last) {
+        steps.channel = side->positions;
+        steps.position = 1;
+    }
+    return steps;
+}
+
+/* Sets the step from one position to the next. Returns false if a plane's positions are not all one step apart. */
+static bool find_position_step(const struct problem *p, enum tensor_role role,
+                               const int64_t strides[5], int64_t *step)
+{
+    int64_t sizes[5], passed = 1;
+
+    problem_operand_sizes(p, role, sizes);
+    for (int axis = 4; axis >= 2; axis--) {
+        if (sizes[axis] == 1)
+            continue;
+        if (passed == 1)
+            *step = strides[axis];
+        else if (strides[axis] != passed * *step)
+            return false;
+        passed *= sizes[axis];
+    }
+    return true;
+}
+
+/* Sets the steps of the problem's own tensor. Returns false if it is strided so that copies and kernels cannot reach its
+ * elements: channels, or positions, must be neighbours. */
+static bool find_own_steps(const struct problem *p, const struct side *side, struct steps *steps)
+{
+    bool is_last = conv_is_channels_last(p->layout[side->role]);
+    int64_t strides[5];
+
+    *steps = steps_of(side, is_last, false);
+    if (!problem_operand_is_strided(p, side->role))
+        return true;
+    problem_strides(p, side->role, strides);
+    if (side->role == TENSOR_W || !find_position_step(p, side->role, strides, &steps->position))
+        return false;
+    steps->batch = strides[0];
+    if (side->channels * side->groups > 1)
+        steps->channel = strides[1];
+    steps->group = side->channels * steps->channel;
+    return is_last ? steps->channel == 1 : steps->position == 1;
+}
+
+static bool has_padding(const struct side *side)
+{
+    return side->padded_channels != side->channels || side->padded_batches != side->batches;
+}
+
+/* The step from one position to the next, over all images, of a result that kernels write where it is: channels are
+ * neighbours, and each position begins at a multiple of a chunk's bytes. 0: there is none. */
+static int64_t pitch_in_place(const struct problem *p, const struct side *side)
+{
+    struct steps steps;
+
+    if (has_padding(side) || !find_own_steps(p, side, &steps) || steps.channel != 1)
+        return 0;
+    int64_t pitch = side->positions > 1 ? steps.position
+                    : side->batches > 1 ? steps.batch
+                                        : side->channels * side->groups;
+    bool images_follow = side->batches == 1 || steps.batch == side->positions * pitch;
+    return images_follow && pitch * data_type_bytes(p->type[side->role]) % CHUNK_BYTES == 0 ? pitch
+                                                                                            : 0;
+}
+
 static bool is_moved(const struct problem *p, const struct side *side)
 {
-    return side->is_turned || side->padded_channels != side->channels ||
-           side->padded_batches != side->batches ||
-           (conv_is_planes(p->layout[side->role]) && side->positions > 1 &&
-            side->channels * side->groups > 1);
+    if (side->is_turned || has_padding(side) ||
+        (conv_is_planes(p->layout[side->role]) && side->positions > 1 &&
+         side->channels * side->groups > 1))
+        return true;
+    return problem_operand_is_strided(p, side->role) &&
+           (side->role != problem_output_role(p) || pitch_in_place(p, side) == 0);
+}
+
+int64_t matrix_transform_pitch(const struct problem *p, int chunk)
+{
+    const struct side side = side_of(p, problem_output_role(p), chunk, false);
+
+    return is_moved(p, &side) || !problem_operand_is_strided(p, side.role)
+               ? side.padded_channels * side.groups
+               : pitch_in_place(p, &side);
 }
 
 static uint64_t moved_bytes(const struct problem *p, const struct side *side)
@@ -127,6 +218,8 @@ static bool move_is_served(const struct side *side)
 
 bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason)
 {
+    struct steps steps;
+
     for (int t = 0; t < TENSOR_COUNT; t++) {
         const struct side side = side_of(p, (enum tensor_role)t, chunk, false);
         *reason = "needs channels innermost (NHWC, NDHWC) or planes (NCHW, NCDHW)";
@@ -135,29 +228,22 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
         *reason = "needs fewer elements, or a layout that needs no copy";
         if (is_moved(p, &side) && !move_is_served(&side))
             return false;
+        *reason = "needs strided tensors whose positions are one step apart, and a packed filter";
+        if (!find_own_steps(p, &side, &steps))
+            return false;
     }
-    return true;
+    *reason = "needs a packed second tensor of the epilogue";
+    return !problem_operand_is_strided(p, TENSOR_RESIDUAL);
 }
 
 /* ---- the launches ---- */
 
-/* Steps from group to group and from batch to batch. In a filter each group holds several batches (its k); in x and y
- * each batch (image) holds several groups. */
-static struct steps steps_of(const struct side *side, bool channels_last, bool is_padded)
+static struct steps own_steps(const struct problem *p, const struct side *side)
 {
-    int64_t channels = is_padded ? side->padded_channels : side->channels;
-    int64_t batches = is_padded ? side->padded_batches : side->batches;
-    int64_t lines = side->role == TENSOR_W ? 1 : side->groups;
-    struct steps steps = {.channel = 1, .position = lines * channels};
+    struct steps steps;
 
-    steps.batch = lines * channels * side->positions;
-    steps.group = channels_last ? channels : channels * side->positions;
-    if (side->role == TENSOR_W)
-        steps.group = batches * steps.batch;
-    if (!channels_last) {
-        steps.channel = side->positions;
-        steps.position = 1;
-    }
+    if (!find_own_steps(p, side, &steps))
+        g_assert_not_reached();
     return steps;
 }
 
@@ -172,7 +258,7 @@ struct move {
 static struct move move_in(const struct problem *p, const struct side *side)
 {
     bool is_last = conv_is_channels_last(p->layout[side->role]);
-    struct move move = {.from = steps_of(side, is_last, false), .to = steps_of(side, true, true)};
+    struct move move = {.from = own_steps(p, side), .to = steps_of(side, true, true)};
 
     move.is_tiled = !is_last && side->positions >= TILED_PLANE;
     move.rows = move.is_tiled ? side->channels : side->positions;
@@ -209,7 +295,7 @@ static struct move move_turned(const struct problem *p, const struct side *side)
 static struct move move_out(const struct problem *p, const struct side *side)
 {
     bool is_last = conv_is_channels_last(p->layout[side->role]);
-    struct move move = {.from = steps_of(side, true, true), .to = steps_of(side, is_last, false)};
+    struct move move = {.from = steps_of(side, true, true), .to = own_steps(p, side)};
 
     move.is_tiled = !is_last && side->positions >= TILED_PLANE;
     move.rows = move.is_tiled || is_last ? side->positions : side->channels;
@@ -293,7 +379,12 @@ static bool find_block_move(const struct problem *p, const struct side *side,
     const int chunk = MIN(CHUNK_BYTES / bytes, CHUNK_MOST);
     const int64_t chunks = conv_divide_up(side->padded_channels, chunk);
     const int64_t slab = SLAB_BYTES / bytes / chunk / side->positions;
+    const struct steps steps = own_steps(p, side);
 
+    /* Planes follow each other, and images begin where whole chunks do. */
+    if (problem_operand_is_strided(p, side->role) &&
+        (steps.channel != side->positions || steps.batch % chunk != 0))
+        return false;
     move->vector = (int)conv_gcd(side->positions, chunk);
     move->is_slab = move->vector * bytes < PART_BYTES || side->positions < 2 * chunk;
     if (!move->is_slab) {
@@ -320,7 +411,7 @@ static void add_block_move(const struct problem *p, const struct side *side,
         [TENSOR_W] = {"conv_transpose_blocks_w", "w"},
         [TENSOR_Y] = {"conv_transpose_blocks_y", "y"},
     };
-    const struct steps first = steps_of(side, false, false), last = steps_of(side, true, true);
+    const struct steps first = own_steps(p, side), last = steps_of(side, true, true);
     const struct steps *from = is_in ? &first : &last, *to = is_in ? &last : &first;
     struct launch *launch =
         solution_add_launch(solution, "conv_transpose_blocks.cl", entries[side->role][0]);

@@ -270,8 +270,9 @@ static bool serves(const struct problem *p, const char **reason)
         return false;
     const struct matrix_amd_product product = matrix_amd_product_of(p);
     double channels = fmax((double)matrix_amd_group_c(p), (double)matrix_amd_group_k(p));
+    double pitch = (double)matrix_transform_pitch(p, matrix_amd_chunk(p));
     *reason = "needs fewer than 2^31 channels";
-    if (channels * (double)p->groups > CHANNELS_MOST)
+    if (fmax(channels * (double)p->groups, pitch) > CHANNELS_MOST)
         return false;
     *reason =
         "needs fewer positions, groups, channels or filter positions: a grid's axes hold 65535 blocks";
@@ -361,7 +362,7 @@ static void add_plane(struct launch *launch, const int64_t *sizes)
     launch_arg_int32(launch, sizes[AXIS_W]);
 }
 
-/* Adds 16 counts as arguments, with depth six more; c and k are a group's. */
+/* Adds 17 counts as arguments, with depth six more; c and k are a group's. */
 static void add_shape(const struct problem *p, struct launch *launch)
 {
     struct problem flat;
@@ -373,6 +374,7 @@ static void add_shape(const struct problem *p, struct launch *launch)
     launch_arg_int32(launch, matrix_amd_group_c(p));
     launch_arg_int32(launch, matrix_amd_group_k(p));
     launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, matrix_transform_pitch(p, matrix_amd_chunk(p)));
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
         add_plane(launch, sizes[i]);
     for (gsize i = 0; flat.spatial_dim == 3 && i < G_N_ELEMENTS(sizes); i++)
@@ -464,8 +466,9 @@ static double mfma_estimate(const struct problem *p, const struct context *conte
 const struct solver solver_conv_mfma = {
     .provider = "skipjack",
     .name = "ConvMfma",
-    .revision = 4,
+    .revision = 5,
     .algorithm = "ImplicitGEMM",
+    .own_strides = true,
     .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
@@ -514,8 +517,9 @@ static double wmma_estimate(const struct problem *p, const struct context *conte
 const struct solver solver_conv_wmma = {
     .provider = "skipjack",
     .name = "ConvWmma",
-    .revision = 4,
+    .revision = 5,
     .algorithm = "ImplicitGEMM",
+    .own_strides = true,
     .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,

@@ -197,8 +197,9 @@ static bool conv_matrix_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_matrix = {
     .provider = "skipjack",
     .name = "ConvMatrix",
-    .revision = 6,
+    .revision = 7,
     .algorithm = "ImplicitGEMM",
+    .own_strides = true,
     .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,

@@ -514,7 +514,7 @@ static void add_depth(const int64_t *const *planes, size_t count, const struct t
 
 /* Adds the sizes as arguments, in the order of the kernel's SHAPE_PARAMETERS. `p`: flattened. */
 static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
-                      const struct tma_grid *grid, int splits, struct launch *launch)
+                      const struct tma_grid *grid, int splits, int64_t pitch, struct launch *launch)
 {
     const int64_t period[AXIS_COUNT] = {conv_stride_period(p, AXIS_D),
                                         conv_stride_period(p, AXIS_H),
@@ -532,6 +532,7 @@ static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
     launch_arg_int32(launch, matrix_elements_of(p, matrix_c_of(p)));
     launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, pitch);
     for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
         add_plane(launch, planes[i]);
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
@@ -567,14 +568,14 @@ static bool solve(const struct problem *p, const struct context *context,
     add_options(p, context, values, parts, launch);
     conv_add_product_args(p, false, parts > 1, launch);
     launch_arg_workspace(launch, maps);
-    add_shape(&flat, &boxes, &grid, splits, launch);
+    add_shape(&flat, &boxes, &grid, splits, matrix_pitch(p, parts), launch);
     launch_arg_int64(launch, elements);
     if (parts == 1)
         matrix_add_epilogue_args(p, launch);
     launch->local_bytes = conv_tma_local_bytes(context, values);
     launch_set_line(launch, grid.workgroups * items, items);
     if (parts > 1)
-        matrix_add_sum(p, elements, parts, solution);
+        matrix_add_parts_sum(p, parts, solution);
     solution->workspace_bytes = maps + (uint64_t)grid.workgroups * TMA_MAPS_BYTES;
     matrix_add_copies(p, MATRIX_WGMMA, solution);
     return true;
@@ -583,8 +584,9 @@ static bool solve(const struct problem *p, const struct context *context,
 const struct solver solver_conv_tma = {
     .provider = "skipjack",
     .name = "ConvTma",
-    .revision = 4,
+    .revision = 5,
     .algorithm = "ImplicitGEMM",
+    .own_strides = true,
     .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,

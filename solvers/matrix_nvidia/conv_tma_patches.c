@@ -129,7 +129,7 @@ static bool tma_patches_solve(const struct problem *p, const struct context *con
 const struct solver solver_conv_tma_patches = {
     .provider = "skipjack",
     .name = "ConvTmaPatches",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .epilogues = EPILOGUE_DOES_ALL,
     .epilogues_forward = true,

@@ -155,6 +155,12 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
 
 /* ---- parts ---- */
 
+/* Channels of the result in all groups, rounded up. */
+static int64_t matrix_row_elements(const struct problem *p)
+{
+    return (p->direction == DIRECTION_B ? matrix_c_of(p) : matrix_k_of(p)) * p->groups;
+}
+
 /* Numbers of the result, with channels rounded up to whole loads of 16 bytes. */
 double matrix_result_elements(const struct problem *p)
 {
@@ -358,7 +364,8 @@ static bool places_fit_32_bits(const struct problem *p, const char **reason)
 {
     double c = (double)matrix_elements_of(p, matrix_c_of(p)), k = (double)matrix_k_of(p);
     double k_elements = (double)matrix_elements_of(p, matrix_k_of(p));
-    double channels = fmax(c, fmax(k, k_elements)) * (double)p->groups;
+    double pitch = (double)matrix_transform_pitch(p, chunk_of(p));
+    double channels = fmax(fmax(c, fmax(k, k_elements)) * (double)p->groups, pitch);
 
     *reason = "needs tensors of fewer than 2^31 positions, channels and elements of a filter";
     return places_of(p) <= PLACES_MOST && channels <= PLACES_MOST && c * taps_of(p) <= PLACES_MOST;
@@ -435,8 +442,29 @@ void matrix_add_divisor(struct launch *launch, int64_t by)
     launch_arg_int32(launch, shift);
 }
 
-/* Adds the sizes as arguments, in the order of the kernel's SIZE_PARAMETERS. `p`: flattened. */
-static void add_shape(const struct problem *p, struct launch *launch)
+/* Whether the result's positions do not follow each other in memory. */
+static bool result_has_gaps(const struct problem *p)
+{
+    return problem_output_role(p) != TENSOR_W &&
+           problem_operand_is_strided(p, problem_output_role(p)) &&
+           matrix_transform_pitch(p, chunk_of(p)) != matrix_row_elements(p);
+}
+
+int64_t matrix_pitch(const struct problem *p, int splits)
+{
+    return splits > 1 || !result_has_gaps(p) ? matrix_row_elements(p)
+                                             : matrix_transform_pitch(p, chunk_of(p));
+}
+
+void matrix_add_parts_sum(const struct problem *p, int splits, struct solution *solution)
+{
+    matrix_add_pitched_sum(p, (int64_t)matrix_result_elements(p), splits,
+                           result_has_gaps(p) ? matrix_transform_pitch(p, chunk_of(p)) : 0,
+                           solution);
+}
+
+/* Adds the sizes as arguments, in the order of the kernel's SIZE_PARAMETERS. `p`: flattened; pitch: matrix_pitch(). */
+static void add_shape(const struct problem *p, int64_t pitch, struct launch *launch)
 {
     int64_t period[AXIS_COUNT], plane[AXIS_COUNT];
     const int64_t *sizes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation, period, plane};
@@ -450,6 +478,7 @@ static void add_shape(const struct problem *p, struct launch *launch)
     launch_arg_int32(launch, matrix_elements_of(p, matrix_c_of(p)));
     launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, pitch);
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
         add_plane(launch, sizes[i]);
     matrix_add_divisor(launch, plane[AXIS_H] * plane[AXIS_W]);
@@ -476,7 +505,7 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     conv_flatten(p, &flat);
     matrix_add_options(p, blocks->unit, blocks->splits, launch);
     conv_add_product_args(p, false, blocks->splits > 1, launch);
-    add_shape(&flat, launch);
+    add_shape(&flat, matrix_pitch(p, blocks->splits), launch);
     launch_arg_int32(launch, columns);
     launch_arg_int32(launch, blocks->splits);
     launch_arg_int64(launch, (int64_t)matrix_result_elements(p));
@@ -508,6 +537,6 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
                             struct solution *solution)
 {
     if (blocks->splits > 1)
-        matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
+        matrix_add_parts_sum(p, blocks->splits, solution);
     matrix_add_copies(p, blocks->unit, solution);
 }

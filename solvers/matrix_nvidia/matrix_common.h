@@ -1,6 +1,6 @@
 /*
- * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
- * a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
+ * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors, and write such a tensor or a
+ * part of a concatenation, with the channels of a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
  * result, FP8 and BF8 in any mixture; other layouts are copied first (matrix_transform.h). Kernels for two dimensions
  * also compute the problems of three that conv_flatten() makes flat; the others have the option DEPTH. Here are the matrix
  * product of a problem (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles,
@@ -104,6 +104,12 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
                             struct solution *solution);
 /* Adds the two arguments by which a kernel divides numbers below 2^31 (struct divisor of matrix_nvidia.h). */
 void matrix_add_divisor(struct launch *launch, int64_t by);
+
+/* Numbers from one position of the result to the next, for a kernel of F or B that writes it, or (splits > 1) packed split-K
+ * parts of it. */
+int64_t matrix_pitch(const struct problem *p, int splits);
+/* Adds the launch that adds up split-K parts, which are all that the workspace has so far. */
+void matrix_add_parts_sum(const struct problem *p, int splits, struct solution *solution);
 
 /* Defines the constraints splits_suit_target, stages_suit_terms (not more stages than blocks of terms) and
  * stages_fit_local_memory of a solver that has parameters STAGES and SPLITS, blocks_of(values) and local_bytes_of(p,

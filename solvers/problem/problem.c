@@ -428,7 +428,7 @@ void problem_packed_strides(const struct problem *p, enum tensor_role role, int6
     packed_strides(p, role, sizes, strides);
 }
 
-static bool has_strides(const struct problem *p, enum tensor_role role)
+bool problem_operand_is_strided(const struct problem *p, enum tensor_role role)
 {
     for (int i = 0; role < STRIDED_COUNT && i < AXES; i++) {
         if (p->strides[role][i] != 0) {
@@ -440,7 +440,7 @@ static bool has_strides(const struct problem *p, enum tensor_role role)
 
 void problem_strides(const struct problem *p, enum tensor_role role, int64_t strides[5])
 {
-    if (has_strides(p, role)) {
+    if (problem_operand_is_strided(p, role)) {
         memcpy(strides, p->strides[role], sizeof p->strides[role]);
     } else {
         problem_packed_strides(p, role, strides);
@@ -464,7 +464,7 @@ void problem_set_strides(struct problem *p, enum tensor_role role, const int64_t
 int64_t problem_tensor_span(const struct problem *p, enum tensor_role role)
 {
     int64_t sizes[AXES], strides[AXES];
-    if (!has_strides(p, role)) {
+    if (!problem_operand_is_strided(p, role)) {
         return problem_tensor_elements(p, role);
     }
     packed_strides(p, role, sizes, strides);

@@ -232,6 +232,8 @@ int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role);
 int64_t problem_tensor_span(const struct problem *p, enum tensor_role role);
 /* Whether a tensor of the problem is not packed. */
 bool problem_is_strided(const struct problem *p);
+/* Whether this one is not. */
+bool problem_operand_is_strided(const struct problem *p, enum tensor_role role);
 /* The tensor that the direction writes: Y for F, X for B, W for W. */
 enum tensor_role problem_output_role(const struct problem *p);
 

@@ -5,7 +5,8 @@
  * in local memory. Thus many work-items read even where a result has few elements and many parts.
  *
  * Options: TYPE, the stored type; LANE, the sums' type (float or int); SHARES, a power of 2 up to 64; and those of
- * an epilogue (matrix_epilogue.h). With one, the result's rows are positions, each of `groups` groups of `columns`.
+ * an epilogue (matrix_epilogue.h). With one, the result's rows are positions, each of `groups` groups of `columns`. So they
+ * are with PITCHED, which says that they lie `pitch` elements apart in the result; else they follow each other.
  */
 #include "dialect.h"
 #include "float8.h"
@@ -22,7 +23,9 @@ struct ALIGNED(4 * sizeof(STORAGE(TYPE))) four_stored {
     STORAGE(TYPE) lane[4];
 };
 
-#ifdef EPILOGUE
+#if defined(PITCHED)
+#define ROW_PARAMETERS , int pitch, int groups, int columns
+#elif defined(EPILOGUE)
 #define ROW_PARAMETERS , int groups, int columns
 #else
 #define ROW_PARAMETERS
@@ -57,11 +60,14 @@ conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRI
         for (int i = 0; i < 4; i++)
             sums.lane[i] += shares[share * FOURS + item].lane[i];
 #endif
+#if defined(PITCHED) || defined(EPILOGUE)
+    /* A group has a multiple of four columns, so that four neighbours are of one group and position. */
+    const int row = groups * columns, position = (int)(at / row);
+    const int place = (int)(at - (i64)position * row);
+#endif
 #ifdef EPILOGUE
     {
-        /* A group has a multiple of four columns, so that four neighbours are of one group and position. */
-        const int row = groups * columns, position = (int)(at / row);
-        const int place = (int)(at - (i64)position * row), group = place / columns;
+        const int group = place / columns;
         enum { UNROLLED = EPILOGUE_UNROLLED(4) };
 #pragma unroll UNROLLED
         for (int i = 0; i < 4; i++)
@@ -73,6 +79,11 @@ conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRI
     for (int i = 0; i < 4; i++)
         stored.lane[i] = DIALECT_JOIN(to_, TYPE)(sums.lane[i]);
 #endif
+#ifdef PITCHED
+    result += (i64)position * pitch + place;
+#else
+    result += at;
+#endif
     if (at < count)
-        *(GLOBAL struct four_stored *)(GLOBAL void *)(result + at) = stored;
+        *(GLOBAL struct four_stored *)(GLOBAL void *)result = stored;
 }

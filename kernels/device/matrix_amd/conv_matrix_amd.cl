@@ -65,8 +65,8 @@ DEVICE void store_part(GLOBAL float *part, unit_sums sums[TILES_M][TILES_N], con
 
 KERNEL(ITEMS, 1, 1)
 conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT b,
-                GLOBAL RESULT *RESTRICT result, int n, int c, int k, int groups, int in_h, int in_w,
-                int out_h, int out_w, int fil_h, int fil_w, int pad_h, int pad_w, int stride_h,
+                GLOBAL RESULT *RESTRICT result, int n, int c, int k, int groups, int pitch, int in_h,
+                int in_w, int out_h, int out_w, int fil_h, int fil_w, int pad_h, int pad_w, int stride_h,
                 int stride_w, int dilation_h, int dilation_w, DEPTH_PARAMETERS int splits,
                 int part_terms FINISH_PARAMETERS)
 {
@@ -169,6 +169,7 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
 #if defined(DIRECTION_W)
     const int rows = k, columns = c;
     const i64 line = (i64)IF_DEPTH(fil_d *) fil_h * fil_w * c;
+    (void)pitch;
     result += ((i64)layer * k * IF_DEPTH(fil_d *) fil_h * fil_w + tap) * c;
 #if SPLIT
     result += (i64)part * groups * k * line;
@@ -176,7 +177,7 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
 #endif
 #else
     const int rows = n * IF_DEPTH(ROW_D *) ROW_H * ROW_W, columns = COLUMNS;
-    const i64 line = (i64)groups * columns;
+    const i64 line = pitch;
     result += (i64)layer * columns;
 #endif
 #if !SPLIT

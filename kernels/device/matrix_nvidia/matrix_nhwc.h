@@ -140,6 +140,7 @@ DEVICE int line_of(int i, int item, int lines, int chunks)
 
 struct sizes {
     int n, c, k, groups; /* of a group: c in elements of 16 bits, k in numbers */
+    int pitch;           /* in F and B: numbers from one position of the result to the next */
     int in_h, in_w, out_h, out_w, fil_h, fil_w;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
     /* period of the stride: filter positions this far apart meet the same phase */
@@ -164,16 +165,16 @@ struct sizes {
              {(unsigned)fil_h_multiplier, (unsigned)fil_h_shift}, )
 
 #define SIZE_PARAMETERS                                                                            \
-    int n, int c, int k, int groups, int in_h, int in_w, int out_h, int out_w, int fil_h,          \
-        int fil_w, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,               \
+    int n, int c, int k, int groups, int pitch, int in_h, int in_w, int out_h, int out_w,          \
+        int fil_h, int fil_w, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,               \
         int dilation_w, int period_h, int period_w, int plane_h, int plane_w,                      \
         int plane_multiplier, int plane_shift, int line_multiplier, int line_shift,                \
         int chunks_multiplier, int chunks_shift, int fil_w_multiplier,                             \
         int fil_w_shift DEPTH_PARAMETERS
 #define SIZES                                                                                      \
     {                                                                                              \
-        n, c, k, groups, in_h, in_w, out_h, out_w, fil_h, fil_w, pad_h, pad_w, stride_h, stride_w, \
-            dilation_h, dilation_w, period_h, period_w, plane_h, plane_w,                          \
+        n, c, k, groups, pitch, in_h, in_w, out_h, out_w, fil_h, fil_w, pad_h, pad_w, stride_h,    \
+            stride_w, dilation_h, dilation_w, period_h, period_w, plane_h, plane_w,                          \
             {(unsigned)plane_multiplier, (unsigned)plane_shift},                                   \
             {(unsigned)line_multiplier, (unsigned)line_shift},                                     \
             {(unsigned)chunks_multiplier, (unsigned)chunks_shift},                                 \
@@ -454,12 +455,10 @@ DEVICE int row_number(int row, int rows, const struct sizes *s, int phase_h,
 /* Offset in elements of a row of the result; negative for a row past the end. */
 DEVICE i64 row_at(int number, const struct sizes *s)
 {
-#if defined(DIRECTION_B)
-    return (i64)number * (NUMBERS_C(s) * s->groups);
-#elif defined(DIRECTION_F)
-    return (i64)number * (s->k * s->groups);
-#else
+#if defined(DIRECTION_W)
     return (i64)number * (IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * NUMBERS_C(s));
+#else
+    return (i64)number * s->pitch;
 #endif
 }
 

@@ -111,7 +111,7 @@ DEVICE i64 row_elements(const struct shape *s)
 #if defined(DIRECTION_W)
     return (i64)(s->fil_w * s->fil_h IF_DEPTH(* s->fil_d)) * s->c;
 #else
-    return COLUMNS * s->groups;
+    return s->pitch;
 #endif
 }
 

@@ -33,6 +33,7 @@
 
 struct shape {
     int n, c, k, groups; /* of a group: c in elements of 16 bits, k in numbers */
+    int pitch;           /* in F and B: numbers from one position of the result to the next */
     int in_w, in_h, out_w, out_h, fil_w, fil_h;
     int pad_w, pad_h, stride_w, stride_h, dilation_w, dilation_h;
     /* period of the stride: filter positions this far apart meet the same phase */
@@ -56,8 +57,8 @@ struct shape {
              {(unsigned)depth_multiplier, (unsigned)depth_shift}, )
 
 #define SHAPE_PARAMETERS                                                                           \
-    int n, int c, int k, int groups, int in_w, int in_h, int out_w, int out_h, int fil_w,          \
-        int fil_h, int pad_w, int pad_h, int stride_w, int stride_h, int dilation_w,               \
+    int n, int c, int k, int groups, int pitch, int in_w, int in_h, int out_w, int out_h,          \
+        int fil_w, int fil_h, int pad_w, int pad_h, int stride_w, int stride_h, int dilation_w,               \
         int dilation_h, int period_w, int period_h, int box_w, int box_h, int box_n, int boxes_w,  \
         int boxes_h, int boxes, int column_blocks, int row_blocks, int tiles, int splits,          \
         int workgroups, int columns_multiplier, int columns_shift, int rows_multiplier,            \
@@ -65,8 +66,8 @@ struct shape {
         int line_shift DEPTH_PARAMETERS
 #define SHAPE                                                                                      \
     {                                                                                              \
-        n, c, k, groups, in_w, in_h, out_w, out_h, fil_w, fil_h, pad_w, pad_h, stride_w, stride_h, \
-            dilation_w, dilation_h, period_w, period_h, box_w, box_h, box_n, boxes_w, boxes_h,     \
+        n, c, k, groups, pitch, in_w, in_h, out_w, out_h, fil_w, fil_h, pad_w, pad_h, stride_w,    \
+            stride_h, dilation_w, dilation_h, period_w, period_h, box_w, box_h, box_n, boxes_w, boxes_h,     \
             boxes, column_blocks, row_blocks, tiles, splits, workgroups,                           \
             {(unsigned)columns_multiplier, (unsigned)columns_shift},                               \
             {(unsigned)rows_multiplier, (unsigned)rows_shift},                                     \

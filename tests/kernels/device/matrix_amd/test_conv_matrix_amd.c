@@ -137,6 +137,38 @@ static void is_right_by_the_documented_layouts(gconstpointer data)
     }
 }
 
+/* The result is a part of a tensor with `more` further channels: written in its place, or where that is no multiple of 16
+ * bytes, copied there. */
+static void spread_result(int64_t more, struct problem *p)
+{
+    enum tensor_role role = problem_output_role(p);
+    int64_t sizes[5], strides[5];
+
+    problem_operand_sizes(p, role, sizes);
+    strides[1] = 1;
+    strides[4] = sizes[1] + more;
+    strides[3] = strides[4] * sizes[4];
+    strides[2] = strides[3] * sizes[3];
+    strides[0] = strides[2] * sizes[2];
+    problem_set_strides(p, role, strides);
+    g_assert_true(problem_operand_is_strided(p, role));
+    g_assert_true(problem_validate(p, NULL));
+}
+
+static void parts_of_concatenations_are_written(gconstpointer data)
+{
+    gsize row = (gsize)GPOINTER_TO_SIZE(data);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    const int64_t more[] = {32, 5};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(more); i++) {
+        struct problem p;
+        make_problem(row, cases[row].shapes[0], &p);
+        spread_result(more[i], &p);
+        check(row, &p, random);
+    }
+}
+
 /* Sums in registers, in each unit's layout of lanes, get the epilogue of their row and column. Each
  * case also has tensors that are copied first. */
 static void epilogues_are_done(gconstpointer data)
@@ -172,9 +204,14 @@ static void add_tests(void)
         g_autofree char *fused =
             g_strdup_printf("/conv_matrix_amd/epilogues_are_done/%s_%s_%s_%s", cases[row].target,
                             cases[row].type, directions[cases[row].direction], cases[row].config);
+        g_autofree char *part = g_strdup_printf(
+            "/conv_matrix_amd/parts_of_concatenations_are_written/%s_%s_%s_%s", cases[row].target,
+            cases[row].type, directions[cases[row].direction], cases[row].config);
         g_test_add_data_func(path, GSIZE_TO_POINTER(row), is_right_by_the_documented_layouts);
         if (cases[row].direction != DIRECTION_W && test_is_turn((int)row, EPILOGUE_DAYS))
             g_test_add_data_func(fused, GSIZE_TO_POINTER(row), epilogues_are_done);
+        if (cases[row].direction != DIRECTION_W && test_is_turn((int)row + 1, EPILOGUE_DAYS))
+            g_test_add_data_func(part, GSIZE_TO_POINTER(row), parts_of_concatenations_are_written);
     }
 }
 

@@ -310,6 +310,58 @@ static const struct {
     {"bf8_and_fp8_by_groups_of_warps_in_parts", "ConvWgmma",
      "272-5-7-3x3-136-5-7-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF8FP8FP16-F+scale(channel)",
      "128,64,4,0,2"},
+    /* Parts of concatenated tensors: written in place, by all sums at once, as sums of parts and by pairs; copied where positions do
+     * not begin at multiples of 16 bytes, or images do not follow each other. */
+    {"strided", "ConvMatrix",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200"
+     "+bias+relu",
+     "64,64,32,32,32,2,1"},
+    {"strided_in_parts", "ConvMatrix",
+     "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200",
+     "64,64,32,32,32,2,2"},
+    {"strided_in_parts_with_an_epilogue", "ConvMatrix",
+     "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sx9240x1x0x1848x264_sy7000x1x0x1400x200"
+     "+bias+relu",
+     "64,64,32,32,32,2,2"},
+    {"strided_between_chunks", "ConvMatrix",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sx3500x1x0x700x100_sy7175x1x0x1435x205"
+     "+bias+relu",
+     "64,64,32,32,32,2,1"},
+    {"strided_images", "ConvMatrix",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy5000x1x0x952x136",
+     "64,64,32,32,32,2,1"},
+    {"strided_single_positions", "ConvMatrix",
+     "72-1-1-1x1-136-1-1-3-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy200x1x0x0x0+relu",
+     "64,64,32,32,32,2,1"},
+    {"strided_planes", "ConvMatrix",
+     "20-5-7-1x1-74-5-7-2-0x0-1x1-1x1-0-NCHW-FP16-F_sx1050x35x0x7x1_sy3500x35x0x7x1"
+     "+bias+relu",
+     "64,64,32,32,32,2,1"},
+    {"strided_planes_with_gaps", "ConvMatrix",
+     "24-4-8-3x3-40-4-8-2-1x1-1x1-1x1-0-NCHW-FP16-F_sx1000x40x0x8x1_sy2000x48x0x8x1",
+     "64,64,32,32,32,2,1"},
+    {"strided_weights", "ConvMatrix",
+     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32_sx1600x1x0x320x80_sy2520x1x0x280x40",
+     "64,64,32,32,32,2,1"},
+    {"strided_by_groups_of_warps", "ConvWgmma",
+     "72-5-7-3x3-136-5-7-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200+bias+relu",
+     "64,64,3,0,1"},
+    {"strided_backward_by_groups_of_warps", "ConvWgmma",
+     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-B_sx4000x1x0x800x200+bias",
+     "64,64,3,0,1"},
+    {"strided_fp8_by_groups_of_warps", "ConvWgmma",
+     "80-9-7-3x3-80-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP8FP8FP32-F_sy1680x1x0x336x84",
+     "64,128,3,0,1"},
+    {"strided_with_boxes", "ConvTma",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200"
+     "+bias+relu",
+     "64,64,1,1,1"},
+    {"strided_groups_with_boxes_in_parts", "ConvTma",
+     "128-5-7-3x3-256-5-7-1-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g2_sx0x1x0x952x136_sy0x1x0x1848x264",
+     "64,64,1,1,2"},
+    {"strided_backward_with_boxes", "ConvTma",
+     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32_sx4000x1x0x800x200+bias",
+     "64,64,1,1,1"},
 };
 
 static void single_problem(gconstpointer data)
