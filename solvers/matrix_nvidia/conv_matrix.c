@@ -1,6 +1,6 @@
 /*
  * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (types of 8 bits: 32, TF32: 8) with
- * FP32 (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
+ * FP32 (INT32) sums. F, B and W in two and three dimensions, tensors packed or strided, channels or positions innermost, FP16
  * or BF16, and FP32 where the problem permits TF32; F also INT8 with an INT32 result, and FP8 and BF8 in any mixture to any
  * floating type but FP64; groups, stride, dilation, any padding. Dynamic. sm_80 and later; FP8 and BF8: sm_89 and later,
  * where instructions multiply these types on sm_89 and sm_120, and FP16's on sm_90 and sm_100.

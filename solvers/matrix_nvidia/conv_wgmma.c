@@ -1,6 +1,6 @@
 /*
  * Convolutions on Hopper's matrix units by wgmma instructions, which read operands from local memory and run
- * while work-items load the next block. F, B and W in two and three dimensions, all tensors packed, channels or
+ * while work-items load the next block. F, B and W in two and three dimensions, tensors packed or strided, channels or
  * positions innermost, FP16 or BF16; F also INT8 with an INT32 result, and FP8 and BF8 in any mixture to any floating type
  * but FP64, F and B also FP32 where the problem permits TF32
  * (B's filter is then copied with k innermost); groups, stride, dilation, any padding.

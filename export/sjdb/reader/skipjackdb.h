@@ -115,7 +115,8 @@ struct skipjackdb_problem {
     char mode[SKIPJACKDB_MODE_MAX];
     /* Strides in elements of x, w, y and the residual, each for the axes N C D H W (K C D H W of w).
      * A tensor whose strides are all 0 is packed. In layouts with blocks of channels C steps from
-     * block to block. An axis of one step has stride 0. */
+     * block to block. An axis of one step has stride 0. All tensors of a convolution begin at multiples of
+     * 16 bytes, also those that are parts of others: kernels load and store so much at once. */
     int64_t strides[4][5];
 };
 
@@ -251,7 +252,7 @@ enum skipjackdb_flags {
     SKIPJACKDB_DOES_SCALES = 128,
     SKIPJACKDB_DOES_ANY_RESIDUAL = 256,
     SKIPJACKDB_FORMS_KNOWN = 512,
-    SKIPJACKDB_OWN_STRIDES = 1024, /* it serves any strides, each with launches of its own */
+    SKIPJACKDB_OWN_STRIDES = 1024, /* it serves strided tensors, with launches for these strides */
 };
 
 struct skipjackdb_entry {
