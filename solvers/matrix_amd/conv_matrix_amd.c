@@ -4,7 +4,7 @@
  *   ConvMfma   CDNA (gfx908, gfx90a, gfx942): MFMA instructions, waves of 64
  *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
  *
- * F, B and W in two and three dimensions, all tensors packed, channels or positions innermost; FP32, FP16 and BF16, all
+ * F, B and W in two and three dimensions, tensors packed or strided, channels or positions innermost; FP32, FP16 and BF16, all
  * tensors alike; FP8 and BF8 in any mixture to any floating type but FP64 (gfx942, gfx120x); in F INT8 to INT32; FP32 in
  * XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The
  * kernel reads NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes of the inputs' type; other tensors

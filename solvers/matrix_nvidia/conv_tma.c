@@ -1,6 +1,6 @@
 /*
  * Convolutions on Hopper's matrix units with operands brought by the copy engine (TMA). F, B and W in two and
- * three dimensions, all tensors packed, FP16 or BF16; F and B also FP32 where the problem permits TF32 (B's filter is then
+ * three dimensions, tensors packed or strided, FP16 or BF16; F and B also FP32 where the problem permits TF32 (B's filter is then
  * copied with k innermost); one group, or groups with channels in 64; stride (up to 8
  * in F and W), dilation, any padding. Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with channels in
  * chunks of 16 bytes are copied first.
