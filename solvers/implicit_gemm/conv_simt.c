@@ -122,20 +122,13 @@ static int64_t simt_taps(const struct problem *p)
     return count_positions(p->fil);
 }
 
-static bool is_packed(const struct problem *p, enum tensor_role role)
-{
-    static const int64_t packed[5];
-
-    return memcmp(p->strides[role], packed, sizeof packed) == 0;
-}
-
 /* Whether the problem is B of an NCHW 1x1 filter with stride 2 and even images, so that the kernel stores zeros
  * between the sums, in a packed x. (With an epilogue other numbers are between them.) Planes of depth are all
  * computed. */
 static bool is_spread(const struct problem *p)
 {
     if (p->epilogue[0] != '\0' || p->stride[AXIS_D] != 1 || p->pad[AXIS_D] != 0 ||
-        !is_packed(p, TENSOR_X))
+        problem_operand_is_strided(p, TENSOR_X))
         return false;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         if (p->stride[a] != 2 || p->pad[a] != 0 || p->in[a] != 2 * p->out[a])
@@ -196,7 +189,7 @@ static bool quads_are_aligned(const struct problem *p, enum tensor_role role)
 {
     int64_t sizes[5], strides[5];
 
-    if (is_packed(p, role))
+    if (!problem_operand_is_strided(p, role))
         return true;
     if (role == TENSOR_W)
         return false;

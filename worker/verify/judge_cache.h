@@ -1,7 +1,7 @@
 /*
  * Judges that were used last, kept for the next request of their problem, in up to 1/4 of the device's memory: a problem
- * has seven with those of its proofs, and is asked for by each of its solvers. Whoever finds no memory clears the
- * cache.
+ * has seven with those of its proofs, and is asked for by each of its solvers. The cache is cleared
+ * when memory is short.
  */
 #ifndef WORKER_VERIFY_JUDGE_CACHE_H
 #define WORKER_VERIFY_JUDGE_CACHE_H

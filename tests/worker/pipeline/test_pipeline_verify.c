@@ -135,7 +135,7 @@ static void test_unwritten_element_is_named(void)
             g_strdup_printf("the element at place %" G_GINT64_FORMAT " was not written", places[i]);
         g_assert_cmpstr(verdict.detail, ==, expected);
     }
-    /* Of several, the first. */
+    /* Where several are missing, the first one is named. */
     scene.missing_image = 40;
     g_assert_nonnull(strstr(verdict_of(&scene).detail, "place 2621440 "));
     scene_clear(&scene);

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # The example run_convolution on a GPU whose library is a double: --graph records a run of several launches, checks what a
-# replay writes, and measures both ways. Replays that leave out a launch are found. What has no graphs refuses them.
+# replay writes, and measures both ways. Replays that leave out a launch are found. A device without graphs refuses them.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
