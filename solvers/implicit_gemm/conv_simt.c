@@ -14,8 +14,6 @@
  * no registers and run while the work-item computes (NVIDIA from sm_80 on); STAGES: blocks of terms in local memory
  * at once.
  */
-#include <string.h>
-
 #include "solvers/common/conv_common.h"
 #include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"

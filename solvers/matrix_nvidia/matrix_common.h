@@ -1,10 +1,10 @@
 /*
  * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors, and write such a tensor or a
- * part of a concatenation. Tensors have the channels of a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
- * result, FP8 and BF8 in any mixture; other layouts are copied first (matrix_transform.h). Kernels for two dimensions
- * also compute the problems of three that conv_flatten() makes flat; the others have the option DEPTH. Here are the matrix
- * product of a problem (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles,
- * and the launches.
+ * part of a concatenation. Tensors have the channels of a group in chunks of 16 bytes, FP16, BF16 or (where the problem
+ * permits it) FP32 in TF32, or forward INT8 with an INT32 result, FP8 and BF8 in any mixture; other layouts are copied first
+ * (matrix_transform.h). Kernels for two dimensions also compute the problems of three that conv_flatten() makes flat; the
+ * others have the option DEPTH. Here are the matrix product of a problem (kernels/device/matrix_nvidia/matrix_nhwc.h), the
+ * choice of blocks and splits by estimated cycles, and the launches.
  */
 #ifndef SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
 #define SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
