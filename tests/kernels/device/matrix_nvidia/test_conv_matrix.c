@@ -3,6 +3,7 @@
  * parts, epilogues. */
 #include <string.h>
 
+#include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
@@ -253,16 +254,16 @@ static const struct {
      "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-F_cxTF32",
      "64,64,32,32,32,2,1"},
     {"tf32_backward", "ConvMatrix",
-     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32", "64,64,32,32,64,2,1"},
+     "68-5-4-3x3-36-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32", "64,64,32,32,64,2,1"},
     {"tf32_backward_from_planes", "ConvMatrix",
-     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32+bias+add(FP32,NCHW)+relu",
+     "70-5-6-3x2-42-5-7-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32+bias+add(FP32,NCHW)+relu",
      "64,64,32,32,32,2,1"},
     {"tf32_of_weights", "ConvMatrix",
-     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32", "64,64,32,32,32,2,1"},
+     "68-5-4-3x3-36-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32", "64,64,32,32,32,2,1"},
     {"tf32_of_weights_from_planes", "ConvMatrix",
-     "42-15-13-3x2-70-15-12-2-1x0-1x1-1x1-0-NCHW-FP32-W_g2_cxTF32", "64,64,32,32,64,3,2"},
+     "70-15-12-3x2-42-15-13-2-1x0-1x1-1x1-0-NCHW-FP32-W_g2_cxTF32", "64,64,32,32,64,3,2"},
     {"tf32_of_weights_in_depth", "ConvMatrix",
-     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-W_cxTF32",
+     "20-2-5-6-2x3x3-16-3-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-W_cxTF32",
      "64,64,32,32,32,2,1"},
     {"tf32_by_groups_of_warps", "ConvWgmma",
      "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", "64,128,3,1,1"},
@@ -270,11 +271,11 @@ static const struct {
      "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-F_g2_cxTF32+bias+add(FP32,NCHW)+relu",
      "64,64,3,0,1"},
     {"tf32_backward_by_groups_of_warps", "ConvWgmma",
-     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32+bias", "64,64,3,0,1"},
+     "136-5-4-3x3-72-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32+bias", "64,64,3,0,1"},
     {"tf32_backward_by_groups_of_warps_from_planes", "ConvWgmma",
-     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32", "64,64,3,1,1"},
+     "70-5-6-3x2-42-5-7-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32", "64,64,3,1,1"},
     {"tf32_backward_by_groups_of_warps_in_depth", "ConvWgmma",
-     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
+     "20-2-5-6-2x3x3-16-3-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
      "64,64,3,0,1"},
     {"tf32_with_boxes", "ConvTma", "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32",
      "64,128,1,1,1"},
@@ -282,12 +283,12 @@ static const struct {
      "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-F_cxTF32+bias+add(FP32,NCHW)+relu",
      "64,64,1,1,1"},
     {"tf32_backward_with_boxes", "ConvTma",
-     "128-5-4-3x2-256-5-3-1-1x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-B_g2_cxTF32", "64,64,1,2,1"},
+     "256-5-3-3x2-128-5-4-1-1x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-B_g2_cxTF32", "64,64,1,2,1"},
     {"tf32_backward_with_boxes_from_planes", "ConvTma",
-     "42-5-7-3x2-70-3-3-1-1x0-2x2-1x1-0-NCHW-FP32-B_cxTF32+bias+add(FP32,NCHW)+relu",
+     "70-3-3-3x2-42-5-7-1-1x0-2x2-1x1-0-NCHW-FP32-B_cxTF32+bias+add(FP32,NCHW)+relu",
      "64,64,1,1,1"},
     {"tf32_backward_with_boxes_in_depth", "ConvTma",
-     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
+     "20-2-5-6-2x3x3-16-3-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
      "64,64,1,1,1"},
     {"fp8", "ConvMatrix", "80-9-7-3x3-80-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP8-F",
      "64,64,32,32,32,3,1"},
@@ -320,7 +321,7 @@ static const struct {
      "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200",
      "64,64,32,32,32,2,2"},
     {"strided_in_parts_with_an_epilogue", "ConvMatrix",
-     "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sx9240x1x0x1848x264_sy7000x1x0x1400x200"
+     "264-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sx9520x1x0x1904x272_sy7000x1x0x1400x200"
      "+bias+relu",
      "64,64,32,32,32,2,2"},
     {"strided_between_chunks", "ConvMatrix",
@@ -341,13 +342,13 @@ static const struct {
      "24-4-8-3x3-40-4-8-2-1x1-1x1-1x1-0-NCHW-FP16-F_sx1000x40x0x8x1_sy2000x48x0x8x1",
      "64,64,32,32,32,2,1"},
     {"strided_weights", "ConvMatrix",
-     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32_sx1600x1x0x320x80_sy2520x1x0x280x40",
+     "68-5-4-3x3-36-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32_sx2520x1x0x280x40_sy1600x1x0x320x80",
      "64,64,32,32,32,2,1"},
     {"strided_by_groups_of_warps", "ConvWgmma",
      "72-5-7-3x3-136-5-7-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_sy7000x1x0x1400x200+bias+relu",
      "64,64,3,0,1"},
     {"strided_backward_by_groups_of_warps", "ConvWgmma",
-     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-B_sx4000x1x0x800x200+bias",
+     "136-5-4-3x3-72-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-B_sx5040x1x0x560x80+bias",
      "64,64,3,0,1"},
     {"strided_fp8_by_groups_of_warps", "ConvWgmma",
      "80-9-7-3x3-80-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP8FP8FP32-F_sy1680x1x0x336x84",
@@ -360,14 +361,19 @@ static const struct {
      "128-5-7-3x3-256-5-7-1-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F_g2_sx0x1x0x952x136_sy0x1x0x1848x264",
      "64,64,1,1,2"},
     {"strided_backward_with_boxes", "ConvTma",
-     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32_sx4000x1x0x800x200+bias",
+     "136-5-4-3x3-72-9-7-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32_sx5040x1x0x560x80+bias",
      "64,64,1,1,1"},
 };
 
 static void single_problem(gconstpointer data)
 {
     gsize i = GPOINTER_TO_SIZE(data);
+    g_autoptr(GError) error = NULL;
+    struct problem p;
 
+    g_assert_true(problem_key_parse(blocks[i].key, &p, NULL));
+    problem_validate(&p, &error);
+    g_assert_no_error(error);
     g_assert_true(conv_trial_check_key(blocks[i].key, runner, emulated_solver(blocks[i].solver),
                                        &contexts[CONTEXT_NVIDIA], blocks[i].config));
 }
