@@ -173,18 +173,63 @@ static void drop_depth(struct problem *p)
     p->spatial_dim = 2;
 }
 
-void conv_flatten(const struct problem *p, struct problem *flat)
+/* Whether in x, w and y the logical axes `outer` and `inner` lie as one axis would, the inner one running faster. */
+static bool axes_are_one(const struct problem *p, int outer, int inner)
+{
+    for (int t = 0; problem_is_strided(p) && t < TENSOR_COUNT; t++) {
+        int64_t sizes[5], strides[5];
+        problem_operand_sizes(p, (enum tensor_role)t, sizes);
+        problem_strides(p, (enum tensor_role)t, strides);
+        if (sizes[outer] > 1 && sizes[inner] > 1 && strides[outer] != sizes[inner] * strides[inner])
+            return false;
+    }
+    return true;
+}
+
+/* The stride of two axes that are one. */
+static int64_t joint_stride(const int64_t sizes[5], const int64_t strides[5], int outer, int inner)
+{
+    return sizes[inner] > 1 ? strides[inner] : strides[outer];
+}
+
+/* Sets the strides of x, w and y in *flat, whose planes of depth are images of p, or rows. */
+static void flatten_strides(const struct problem *p, bool planes_are_images, struct problem *flat)
+{
+    for (int t = 0; problem_is_strided(p) && t < TENSOR_COUNT; t++) {
+        int64_t sizes[5], strides[5];
+        problem_operand_sizes(p, (enum tensor_role)t, sizes);
+        problem_strides(p, (enum tensor_role)t, strides);
+        if (planes_are_images) {
+            strides[0] = joint_stride(sizes, strides, 0, 2);
+        } else {
+            strides[4] = joint_stride(sizes, strides, 3, 4);
+            strides[3] = strides[2];
+        }
+        problem_set_strides(flat, (enum tensor_role)t, strides);
+    }
+}
+
+void conv_flatten_rows(const struct problem *p, struct problem *flat)
 {
     *flat = *p;
-    if (p->spatial_dim == 2)
+    if (p->spatial_dim == 2 || !is_pointwise(p, AXIS_H) || !is_pointwise(p, AXIS_W) ||
+        !axes_are_one(p, 3, 4))
         return;
-    if (is_pointwise(p, AXIS_D))
-        flat->n = p->n * p->in[AXIS_D];
-    else if (is_pointwise(p, AXIS_H) && is_pointwise(p, AXIS_W))
-        make_planes_lines(flat);
-    else
-        return;
+    make_planes_lines(flat);
     drop_depth(flat);
+    flatten_strides(p, false, flat);
+}
+
+void conv_flatten(const struct problem *p, struct problem *flat)
+{
+    if (p->spatial_dim == 2 || !is_pointwise(p, AXIS_D) || !axes_are_one(p, 0, 2)) {
+        conv_flatten_rows(p, flat);
+        return;
+    }
+    *flat = *p;
+    flat->n = p->n * p->in[AXIS_D];
+    drop_depth(flat);
+    flatten_strides(p, true, flat);
 }
 
 bool conv_has_depth(const struct problem *p)
@@ -193,15 +238,6 @@ bool conv_has_depth(const struct problem *p)
 
     conv_flatten(p, &flat);
     return flat.spatial_dim == 3;
-}
-
-void conv_flatten_rows(const struct problem *p, struct problem *flat)
-{
-    *flat = *p;
-    if (p->spatial_dim == 2 || !is_pointwise(p, AXIS_H) || !is_pointwise(p, AXIS_W))
-        return;
-    make_planes_lines(flat);
-    drop_depth(flat);
 }
 
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)

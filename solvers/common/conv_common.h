@@ -59,8 +59,8 @@ bool conv_is_channels_last(enum layout layout);
 bool conv_is_planes(enum layout layout);
 
 /* Sets *flat to a convolution of two dimensions that is the same matrix product over the same tensors with channels
- * innermost, where a convolution of three dimensions allows it; else to p itself. Only the sizes and spatial_dim are
- * meant to be used. A filter of one plane, with stride 1 and no padding in depth, has each plane of depth as an image;
+ * innermost, where a convolution of three dimensions and its strides allow it; else to p itself. Only the sizes,
+ * spatial_dim and the strides of x, w and y are meant to be used. A filter of one plane, with stride 1 and no padding in depth, has each plane of depth as an image;
  * one of a single position in each plane, with stride 1 and no padding there, has planes as rows. */
 void conv_flatten(const struct problem *p, struct problem *flat);
 /* Whether conv_flatten() leaves three dimensions. */

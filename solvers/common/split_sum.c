@@ -1,5 +1,7 @@
 #include "solvers/common/split_sum.h"
 
+#include <string.h>
+
 #include "solvers/common/conv_common.h"
 #include "solvers/common/conv_epilogue.h"
 
@@ -72,9 +74,28 @@ void split_sum_add(const struct problem *p, uint64_t offset_bytes, int splits,
     launch_arg_int64(launch, step);
 }
 
-/* Passes the tensor to the kernel as a w whose filters have one element each, since such a w is packed like the
- * tensor. */
-void split_sum_add_packed(const struct problem *p, uint64_t offset_bytes, int splits,
+/* Adds sizes and strides of the output as those of a w. A packed tensor is one with filters of one element each, and the
+ * kernel divides no offset. For another the five axes are passed in the order of the parts. */
+static void add_output_axes(const struct problem *p, enum tensor_role role, struct launch *launch)
+{
+    static const int orders[2][5] = {{0, 1, 2, 3, 4}, {0, 2, 3, 4, 1}};
+    const int *order = orders[conv_is_channels_last(p->layout[role])];
+    int64_t sizes[5], strides[5], packed[5];
+
+    problem_operand_sizes(p, role, sizes);
+    problem_strides(p, role, strides);
+    problem_packed_strides(p, role, packed);
+    if (memcmp(strides, packed, sizeof strides) == 0) {
+        for (int axis = 0; axis < 5; axis++)
+            sizes[axis] = strides[axis] = 1;
+    }
+    for (int i = 1; i < 5; i++)
+        launch_arg_int32(launch, sizes[order[i]]);
+    for (int i = 0; i < 5; i++)
+        launch_arg_int64(launch, strides[order[i]]);
+}
+
+void split_sum_add_output(const struct problem *p, uint64_t offset_bytes, int splits,
                           struct solution *solution)
 {
     struct launch *launch = solution_add_launch(solution, "conv_sum_splits.cl", "conv_sum_splits");
@@ -82,10 +103,7 @@ void split_sum_add_packed(const struct problem *p, uint64_t offset_bytes, int sp
     int64_t step =
         begin_sum(p, role, offset_bytes, problem_tensor_elements(p, role), splits, launch);
 
-    for (int i = 0; i < 1 + AXIS_COUNT; i++)
-        launch_arg_int32(launch, 1);
-    for (int axis = 0; axis < 5; axis++)
-        launch_arg_int64(launch, 1);
+    add_output_axes(p, role, launch);
     launch_arg_int64(launch, step);
     if (p->epilogue[0] != '\0') {
         int64_t strides[5];

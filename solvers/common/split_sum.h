@@ -16,8 +16,9 @@ uint64_t split_sum_bytes(const struct problem *p, int splits);
 /* Adds the launch that adds up the parts of w, which begin at this offset of the workspace. */
 void split_sum_add(const struct problem *p, uint64_t offset_bytes, int splits,
                    struct solution *solution);
-/* split_sum_add() for the output of F or B: a packed tensor, whose parts have its layout. */
-void split_sum_add_packed(const struct problem *p, uint64_t offset_bytes, int splits,
+/* split_sum_add() for the output of F or B, whose parts have its layout: channels innermost, or planes. The output may be
+ * strided; the solution is then for the problem's own strides. */
+void split_sum_add_output(const struct problem *p, uint64_t offset_bytes, int splits,
                           struct solution *solution);
 
 #endif

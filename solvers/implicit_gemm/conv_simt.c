@@ -1,9 +1,14 @@
 /*
  * Convolutions as one matrix product for each group on a GPU's vector units, close to their peak. F, B and W in two
- * and three dimensions, all tensors packed, FP32 and of one layout, channels or positions innermost; groups, stride,
+ * and three dimensions, all tensors FP32 and of one layout, channels or positions innermost; groups, stride,
  * dilation, any padding. Dynamic. Where depth can be flattened the kernel for two dimensions computes it (flatten()).
  * B with a stride computes each phase of input positions apart, so that nothing is multiplied by zeros. Long
  * sums may be split (SPLITS, split_sum.h).
+ *
+ * Tensors may be strided: strides are arguments of the launch. They decide whether four elements may be loaded or stored
+ * at once (quads_are_aligned()), and whether depth is flattened, so each solution is for its problem's own strides. A slice
+ * of channels has its groups of four wherever the packed tensor has, if images, channels of planes and pixels are whole
+ * groups of four elements apart.
  *
  * Parameters: LOAD_A and LOAD_B: neighbours of a and of b that are loaded at once; ASYNC: copies to local memory need
  * no registers and run while the work-item computes (NVIDIA from sm_80 on); STAGES: blocks of terms in local memory
@@ -117,11 +122,20 @@ static int64_t simt_taps(const struct problem *p)
     return count_positions(p->fil);
 }
 
+static bool is_packed(const struct problem *p, enum tensor_role role)
+{
+    static const int64_t packed[5];
+
+    return memcmp(p->strides[role], packed, sizeof packed) == 0;
+}
+
 /* Whether the problem is B of an NCHW 1x1 filter with stride 2 and even images, so that the kernel stores zeros
- * between the sums. (With an epilogue other numbers are between them.) Planes of depth are all computed. */
+ * between the sums, in a packed x. (With an epilogue other numbers are between them.) Planes of depth are all
+ * computed. */
 static bool is_spread(const struct problem *p)
 {
-    if (p->epilogue[0] != '\0' || p->stride[AXIS_D] != 1 || p->pad[AXIS_D] != 0)
+    if (p->epilogue[0] != '\0' || p->stride[AXIS_D] != 1 || p->pad[AXIS_D] != 0 ||
+        !is_packed(p, TENSOR_X))
         return false;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         if (p->stride[a] != 2 || p->pad[a] != 0 || p->in[a] != 2 * p->out[a])
@@ -162,8 +176,44 @@ static struct tile_product simt_product_sizes(const struct problem *p)
     return product;
 }
 
+/* Whether the positions of each plane follow each other without gaps, as in a packed tensor. */
+static bool planes_are_dense(const int64_t sizes[5], const int64_t strides[5])
+{
+    int64_t step = 1;
+
+    for (int axis = 4; axis >= 2; axis--) {
+        if (sizes[axis] > 1 && strides[axis] != step)
+            return false;
+        step *= sizes[axis];
+    }
+    return true;
+}
+
+/* Whether groups of four neighbours that begin at multiples of four are together in memory and aligned to 16 bytes, as
+ * they are in a packed tensor with complete groups. Neighbours are channels in NHWC, positions in NCHW. A tensor begins at
+ * a multiple of 16 bytes. The elements of a w that is not packed are always loaded and stored one by one. */
+static bool quads_are_aligned(const struct problem *p, enum tensor_role role)
+{
+    int64_t sizes[5], strides[5];
+
+    if (is_packed(p, role))
+        return true;
+    if (role == TENSOR_W)
+        return false;
+    problem_operand_sizes(p, role, sizes);
+    problem_strides(p, role, strides);
+    if (simt_is_nhwc(p) ? strides[1] != 1 : !planes_are_dense(sizes, strides))
+        return false;
+    for (int axis = 0; axis < 5; axis++) {
+        bool is_between_groups = simt_is_nhwc(p) ? axis != 1 : axis < 2;
+        if (is_between_groups && strides[axis] % 4 != 0)
+            return false;
+    }
+    return true;
+}
+
 /* Whether a 1x1 filter without padding has positions in complete groups of four, in memory order. With any_stride the
- * stride does not matter, because the operand's own positions are packed. */
+ * stride does not matter, because the operand's own positions follow each other. */
 static bool positions_are_plain(const struct problem *p, bool any_stride)
 {
     return simt_taps(p) == 1 && p->pad[AXIS_D] == 0 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
@@ -175,6 +225,8 @@ static bool simt_a_has_quads(const struct problem *p)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
 
+    if (!quads_are_aligned(p, p->direction == DIRECTION_W ? TENSOR_Y : TENSOR_W))
+        return false;
     switch (p->direction) {
     case DIRECTION_F: return c * simt_taps(p) % 4 == 0;
     case DIRECTION_B: return c % 4 == 0 && (simt_is_nhwc(p) || simt_taps(p) == 1);
@@ -188,17 +240,21 @@ static bool simt_b_has_quads(const struct problem *p)
 {
     bool backward = p->direction == DIRECTION_B;
 
+    if (!quads_are_aligned(p, backward ? TENSOR_Y : TENSOR_X))
+        return false;
     if (simt_is_nhwc(p))
         return (backward ? p->k : p->c) / p->groups % 4 == 0;
     return positions_are_plain(p, backward);
 }
 
-/* Whether c's elements come in complete aligned groups of four; with is_split, those of the parts of w, whose layout
- * is NCHW's. */
+/* Whether c's elements come in complete aligned groups of four; with is_split, those of the split-K parts, which are
+ * packed. The parts of w have NCHW's layout. */
 static bool c_has_quads(const struct problem *p, bool is_split)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
 
+    if (!is_split && !quads_are_aligned(p, problem_output_role(p)))
+        return false;
     switch (p->direction) {
     case DIRECTION_F: return (simt_is_nhwc(p) ? k : count_positions(p->out)) % 4 == 0;
     case DIRECTION_B:
@@ -572,9 +628,9 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
     if (context_is_cpu(context) || !conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
         !conv_counts_fit_32_bits(p, reason))
         return false;
-    *reason = "needs tensors of fewer than 2^31 elements";
+    *reason = "needs tensors that span fewer than 2^31 elements";
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (problem_tensor_elements(p, (enum tensor_role)t) > ELEMENTS_MOST)
+        if (problem_tensor_span(p, (enum tensor_role)t) > ELEMENTS_MOST)
             return false;
     }
     *reason =
@@ -608,17 +664,29 @@ static void add_options(const struct problem *p, const int32_t *values, bool is_
     launch_sort_options(launch);
 }
 
-/* Adds strides n c h w as arguments, with depth n c d h w; with is_split those of a packed w with positions innermost,
- * the form of split-K parts. */
+/* The strides by which the kernel addresses a tensor. The output's split-K parts are packed; those of w have positions
+ * innermost. */
+static void kernel_strides(const struct problem *p, enum tensor_role role, bool is_split,
+                           int64_t strides[5])
+{
+    struct problem parts = *p;
+
+    if (!is_split || role != problem_output_role(p)) {
+        problem_strides(p, role, strides);
+        return;
+    }
+    if (role == TENSOR_W)
+        parts.layout[role] = LAYOUT_NCDHW;
+    problem_packed_strides(&parts, role, strides);
+}
+
+/* Adds strides n c h w as arguments, with depth n c d h w. */
 static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
                         struct launch *launch)
 {
-    struct problem plain = *p;
     int64_t strides[5];
 
-    if (is_split)
-        plain.layout[role] = LAYOUT_NCDHW;
-    problem_packed_strides(&plain, role, strides);
+    kernel_strides(p, role, is_split, strides);
     for (int axis = 0; axis < 5; axis++) {
         if (axis != 2 || p->spatial_dim == 3)
             launch_arg_int32(launch, strides[axis]);
@@ -627,13 +695,13 @@ static void add_strides(const struct problem *p, enum tensor_role role, bool is_
 
 /* Adds the distances in elements from group to group of a, b and c, then zeros for the distances of a batch's
  * products ("places"), of which a convolution has one. */
-static void add_groups(const struct problem *p, struct launch *launch)
+static void add_groups(const struct problem *p, bool is_split, struct launch *launch)
 {
     int64_t x[5], w[5], y[5], c = p->c / p->groups, k = p->k / p->groups;
 
-    problem_packed_strides(p, TENSOR_X, x);
-    problem_packed_strides(p, TENSOR_W, w);
-    problem_packed_strides(p, TENSOR_Y, y);
+    kernel_strides(p, TENSOR_X, is_split, x);
+    kernel_strides(p, TENSOR_W, is_split, w);
+    kernel_strides(p, TENSOR_Y, is_split, y);
     const int64_t groups[DIRECTION_COUNT][3] = {
         [DIRECTION_F] = {k * w[0], c * x[1], k * y[1]},
         [DIRECTION_B] = {k * w[0], k * y[1], c * x[1]},
@@ -665,11 +733,10 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
         launch_arg_workspace(launch, 0);
     else
         launch_arg_tensor(launch, roles[2]);
-    add_strides(&flat, TENSOR_X, false, launch);
-    add_strides(&flat, TENSOR_W, is_split && p->direction == DIRECTION_W, launch);
-    add_strides(&flat, TENSOR_Y, false, launch);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        add_strides(&flat, (enum tensor_role)t, is_split, launch);
     conv_add_shape_args(&flat, launch);
-    add_groups(&flat, launch);
+    add_groups(&flat, is_split, launch);
     launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[SIMT_BLOCK_M]));
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(product.part_bytes / sizeof(float)) : 0);
@@ -703,7 +770,7 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
         if (p->direction == DIRECTION_W)
             split_sum_add(p, 0, splits, solution);
         else
-            split_sum_add_packed(p, 0, splits, solution);
+            split_sum_add_output(p, 0, splits, solution);
         solution->workspace_bytes = (uint64_t)splits * product.part_bytes;
     }
     conv_set_exact_work(p, solution);
@@ -716,6 +783,7 @@ const struct solver solver_conv_simt = {
     .revision = 5,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
+    .own_strides = true,
     .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = conv_simt_is_applicable,

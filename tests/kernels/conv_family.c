@@ -2,7 +2,7 @@
  * and direction that the solver claims, and compares with a sum in double precision. The configs
  * are the solver's defaults for this CPU and for GPUs, and draws from its spaces for each of these;
  * a solution is data, so a GPU's solution runs on the CPU, too. Problems are drawn from the seed of
- * the day. Claims in FP32 and NCHW are tested every day, all others on one of
+ * the day; half of them are strided where the solver makes a solution for each problem's strides. Claims in FP32 and NCHW are tested every day, all others on one of
  * CLAIM_DAYS days, or on every day in the long suite. The program takes the solver from its own
  * name (a link to it) or from its first argument; --solvers lists the table. */
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "tests/support/kernels/operator_family.h"
 #include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/kernels/random_epilogue.h"
+#include "tests/support/random_problem.h"
 #include "tests/support/test_effort.h"
 
 /* In kernels with barriers PoCL computes one work-item after the other, which is slow: problems are small. */
@@ -133,6 +134,8 @@ static bool find_problem(const struct claim *claim, int i, GRand *random, struct
         int turn = PROBLEMS * claim->number + i + try / 8;
         enum conv_sizes sizes = (enum conv_sizes)((i + try / 8) % CONV_SIZES_COUNT);
         conv_kind_problem(random, nth_kind(claim->kinds, turn), sizes, &claim->cell, TRIAL_MACS, p);
+        if (solver->own_strides && g_rand_boolean(random))
+            random_conv_strides(random, p);
         if (problem_validate(p, NULL) &&
             solver_applicable(solver, p, &contexts[claim->home], NULL) &&
             (suits_what_is_kept(claim, i, p) || try >= PROBLEM_TRIES / 2))
@@ -254,6 +257,7 @@ static bool find_epilogue(const struct claim *claim, int i, GRand *random, struc
         g_autoptr(GError) error = NULL;
         if (!find_problem(claim, i, random, p) || !random_epilogue(random, solver->epilogues, p))
             continue;
+        random_residual_follows(p);
         problem_validate(p, &error);
         g_assert_no_error(error);
         if (solver_applicable(solver, p, &contexts[claim->home], NULL))

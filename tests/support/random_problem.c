@@ -184,9 +184,7 @@ static void choose_epilogue(GRand *random, struct problem *p)
     g_assert_true(epilogue_print(&epilogue, p->epilogue));
 }
 
-/* Strides in the order of the tensor's layout with gaps between the steps. The strides are left packed where the
- * tensor would be too large. */
-static void choose_strides(GRand *random, struct problem *p, enum tensor_role role)
+void random_gaps(GRand *random, struct problem *p, enum tensor_role role)
 {
     struct problem strided = *p;
     int64_t sizes[5], packed[5], strides[5];
@@ -211,6 +209,44 @@ static void choose_strides(GRand *random, struct problem *p, enum tensor_role ro
     problem_set_strides(&strided, role, strides);
     if (problem_validate(&strided, NULL)) {
         *p = strided;
+    }
+}
+
+/* Makes a tensor a slice of the channels of a larger one, which often has a multiple of four more of them. */
+static void slice_channels(GRand *random, struct problem *p, enum tensor_role role)
+{
+    int64_t sizes[5], strides[5];
+    int64_t more = g_rand_boolean(random) ? 4 * number(random, 1, 3) : number(random, 1, 7);
+    problem_operand_sizes(p, role, sizes);
+    problem_packed_strides(p, role, strides);
+    int64_t channel = strides[1];
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 1 && strides[axis] >= sizes[1] * channel) {
+            strides[axis] = strides[axis] / sizes[1] * (sizes[1] + more);
+        }
+    }
+    problem_set_strides(p, role, strides);
+}
+
+void random_conv_strides(GRand *random, struct problem *p)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        enum tensor_role role = (enum tensor_role)t;
+        bool may_slice = role != TENSOR_W && problem_layout_block(p->layout[t]) == 1;
+        int choice = (int)number(random, 0, role == TENSOR_W ? 9 : 3);
+        if (choice == 0) {
+            random_gaps(random, p, role);
+        } else if (choice <= 2 && may_slice) {
+            slice_channels(random, p, role);
+        }
+    }
+}
+
+void random_residual_follows(struct problem *p)
+{
+    if (problem_has_operand(p, TENSOR_RESIDUAL)) {
+        memcpy(p->strides[TENSOR_RESIDUAL], p->strides[problem_output_role(p)],
+               sizeof p->strides[TENSOR_RESIDUAL]);
     }
 }
 
@@ -313,7 +349,7 @@ void random_problem(GRand *random, const struct random_limits *limits, struct pr
     for (int t = 0; t < STRIDED_COUNT; t++) {
         if (limits->strided && g_rand_int_range(random, 0, 3) == 0 &&
             problem_has_operand(p, (enum tensor_role)t)) {
-            choose_strides(random, p, (enum tensor_role)t);
+            random_gaps(random, p, (enum tensor_role)t);
         }
     }
     bool valid = problem_validate(p, &error);

@@ -36,4 +36,13 @@ void random_limits_nameable(struct random_limits *limits);
 
 void random_problem(GRand *random, const struct random_limits *limits, struct problem *p);
 
+/* Gives a tensor strides in the order of its layout, with gaps between the steps. The residual may repeat its elements. The
+ * tensor stays as it is where it would be too large. */
+void random_gaps(GRand *random, struct problem *p, enum tensor_role role);
+/* Makes some of a convolution's x, w and y strided: by random_gaps(), or as a slice of the channels of a larger tensor, as
+ * the parts of a concatenation are. Call it before the epilogue is set. */
+void random_conv_strides(GRand *random, struct problem *p);
+/* Gives the residual, if there is one, the strides of the output, in whose layout it must be. */
+void random_residual_follows(struct problem *p);
+
 #endif

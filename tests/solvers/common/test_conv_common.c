@@ -29,6 +29,11 @@ static void depth_is_left_out_where_it_can_be(void)
         {"144-8-5-7-3x1x1-64-3-5-7-2-1x0x0-2x1x1-2x1x1" DEEP,
          "144-8-35-3x1-64-3-35-2-1x0-2x1-2x1" FLAT},
         {"16-4-5-6-1x1x1-8-4-5-6-3-0x0x0-1x1x1-1x1x1" DEEP, "16-5-6-1x1-8-5-6-12-0x0-1x1-1x1" FLAT},
+        /* slices of channels keep their strides: planes are images, or rows */
+        {"16-5-6-7-1x3x3-24-5-6-7-2-0x1x1-1x1x1-1x1x1" DEEP "_sy8400x1x1680x280x40",
+         "16-6-7-3x3-24-6-7-10-1x1-1x1-1x1" FLAT "_sy1680x1x0x280x40"},
+        {"16-5-6-7-3x1x1-24-5-6-7-2-1x0x0-1x1x1-1x1x1" DEEP "_sy8400x1x1680x280x40",
+         "16-5-42-3x1-24-5-42-2-1x0-1x1-1x1" FLAT "_sy8400x1x0x1680x40"},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -53,6 +58,9 @@ static void other_problems_stay(void)
         "64-8-56-56-3x1x1-64-8-28-28-2-1x0x0-1x2x2-1x1x1" DEEP, /* positions of a plane are skipped */
         "64-8-56-56-3x1x3-64-8-56-56-2-1x0x1-1x1x1-1x1x1" DEEP,
         "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1" FLAT,
+        /* there are gaps between images, and between rows */
+        "16-5-6-7-1x3x3-24-5-6-7-2-0x1x1-1x1x1-1x1x1" DEEP "_sy5200x1x1008x168x24",
+        "16-5-6-7-3x1x1-24-5-6-7-2-1x0x0-1x1x1-1x1x1" DEEP "_sx5400x1x1000x120x16",
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
