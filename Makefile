@@ -160,7 +160,7 @@ $(BUILD)/reader/libskipjackdb.a: $(reader_sources:%.c=$(BUILD)/obj/shared/%.o) $
 
 # The examples include it as its users do; so does what tests one.
 as_users := $(wildcard export/sjdb/reader/examples/*.c) $(call below,tests/export,test_run_check.c)
-$(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok): private CFLAGS += -Iexport/sjdb/reader
+$(as_users:%.c=$(BUILD)/obj/%.o) $(as_users:%.c=$(BUILD)/tidy/%.ok) $(as_users:%.c=$(BUILD)/tidy/%.analyzed): private CFLAGS += -Iexport/sjdb/reader
 
 # ---- Sources made from text: device code, its hashes, the SQL.
 
@@ -446,28 +446,34 @@ fuzzers: $(call programs_of,fuzz)
 # ---- Checks.
 
 checked := $(shell find $(wildcard $(rooms) tests) -path kernels/device -prune -o -name '*.[ch]' -print)
-# The analyzer takes most of the time: with ANALYZER_DAYS=5 it looks at a fifth of the files, others every day, and at
+# The analyzer takes most of the time: with ANALYZER_DAYS=5 it looks at a fifth of the rooms' files, others every day, and at
 # what changed within a day.
 ANALYZER_DAYS ?= 1
-tidy := $(BUILD)/tidy$(filter-out -1,-$(ANALYZER_DAYS))
-tidied := $(patsubst %.c,$(tidy)/%.ok,$(filter %.c,$(checked)))
+to_analyze = $(eval to_analyze := $(shell tests/analyzer-turns $(ANALYZER_DAYS)))$(to_analyze)
+tidied := $(filter %.c,$(checked))
 
 lint:
 	$(DEPS) lint
 	tests/lint-rooms
 	tests/mutate --check
 	@clang-format --dry-run -Werror $(checked)
-	$(parallel) --output-sync $(tidied)
+	$(parallel) --output-sync $(patsubst %.c,$(BUILD)/tidy/%.analyzed,$(filter $(to_analyze),$(tidied))) \
+		$(patsubst %.c,$(BUILD)/tidy/%.ok,$(filter-out $(to_analyze),$(tidied)))
 
 # Looked at again when the file or a header of it has changed, as its object is. The analyzer follows so many
 # states of one function; at its own limit, 225,000, the few longest take two thirds of the time of all.
 analyzer_nodes := 25000
-analyzed = $(eval analyzed := $(if $(filter 1,$(ANALYZER_DAYS)),$(checked),$(shell tests/analyzer-turns $(ANALYZER_DAYS))))$(analyzed)
-$(tidied): $(tidy)/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy tests/.clang-tidy
-	$(call run,TIDY) clang-tidy --quiet $(if $(filter $<,$(analyzed)),,'--checks=-clang-analyzer-*') $< -- $(filter-out -Werror,$(CFLAGS)) \
+define tidy
+	$(call run,TIDY) clang-tidy --quiet $(1) $< -- $(filter-out -Werror,$(CFLAGS)) \
 		-Xclang -analyzer-config -Xclang max-nodes=$(analyzer_nodes) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
+endef
+$(tidied:%.c=$(BUILD)/tidy/%.ok): $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy tests/.clang-tidy
+	$(call tidy,'--checks=-clang-analyzer-*')
+
+$(tidied:%.c=$(BUILD)/tidy/%.analyzed): $(BUILD)/tidy/%.analyzed: %.c $(BUILD)/obj/%.o .clang-tidy tests/.clang-tidy
+	$(call tidy)
 
 # ---- Running it.
 

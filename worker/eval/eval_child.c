@@ -334,9 +334,10 @@ static bool serve_cold(struct server *server, const json_t *head, GError **error
                      error);
 }
 
-/* Serve pipeline requests. Their failure ends the child, too. */
+/* Serve pipeline requests. Their failure ends the child, too. A network may need the memory of the kept references. */
 static bool serve_pipeline(struct server *server, const json_t *head, GError **error)
 {
+    judge_cache_clear(server->judges);
     json_t *answer =
         pipeline_run(server->opened.device, server->kernels, server->opened.floor_ms, head, error);
 
@@ -345,6 +346,7 @@ static bool serve_pipeline(struct server *server, const json_t *head, GError **e
 
 static bool serve_pipelines(struct server *server, const json_t *head, GError **error)
 {
+    judge_cache_clear(server->judges);
     json_t *answer =
         pipelines_run(server->opened.device, server->kernels, server->opened.floor_ms, head, error);
 

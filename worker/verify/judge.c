@@ -71,11 +71,12 @@ static void choose_parts(struct judge *judge)
         judge->parts = (int)CLAMP(ITEMS_WANTED / judge->items, 1, MIN(lines, PARTS_MAX));
 }
 
-/* Bytes of the reference on the device: of each part of an element a double and a float, and two floats more for an
- * element of a problem with an epilogue. */
+/* Bytes on the device: of each part of an element of the reference a double and a float, and two floats more for an
+ * element of a problem with an epilogue; the sample, and what workgroups found. */
 int64_t judge_bytes(const struct judge *judge)
 {
-    return judge->count * (judge->parts * 12 + (judge_has_epilogue(judge) ? 8 : 0));
+    return judge->count * (judge->parts * 12 + (judge_has_epilogue(judge) ? 8 : 0)) +
+           JUDGE_SAMPLE_BYTES + JUDGE_FOUND_BYTES;
 }
 
 static bool alloc_for_epilogue(struct judge *judge, GError **error)
