@@ -270,9 +270,9 @@ static bool conv_asm_1x1_solve(const struct problem *p, const struct context *co
     (void)context;
     (void)error;
     add_options(p, values, launch);
-    launch_arg_tensor(launch, p->direction == DIRECTION_F ? TENSOR_X : TENSOR_Y);
+    launch_arg_tensor(launch, conv_first_input(p));
     launch_arg_tensor(launch, TENSOR_W);
-    launch_arg_tensor(launch, p->direction == DIRECTION_F ? TENSOR_Y : TENSOR_X);
+    launch_arg_tensor(launch, problem_output_role(p));
     launch_set_grid(launch, grid, (const int[3]){items, 1, 1});
     conv_set_full_work(p, solution);
     return true;

@@ -103,7 +103,7 @@ static bool check_call(struct reader *reader, const struct inlining *in, GError 
     const char *why = NULL;
     if (in->call->n_input > in->function->n_input || in->call->n_output > in->function->n_output) {
         why = "it has more inputs or outputs than the function that it calls";
-    } else if (reader->depth >= ONNX_DEPTH_MAX) {
+    } else if (reader->depth >= ONNX_BRANCH_DEPTH_MAX) {
         why = "it is too deep in functions that call functions";
     } else if (in->function->n_node > INLINED_MAX - reader->inlined) {
         why = "with it, calls of functions have more than " G_STRINGIFY(INLINED_MAX) " nodes";

@@ -104,7 +104,7 @@ static bool add_branch(struct reader *reader, const Onnx__NodeProto *node,
     if (branch->n_output < node->n_output) {
         return onnx_fail_node(reader, node, error, "its branch has fewer outputs than it has");
     }
-    if (reader->depth >= ONNX_DEPTH_MAX) {
+    if (reader->depth >= ONNX_BRANCH_DEPTH_MAX) {
         return onnx_fail_node(reader, node, error, "it is too deep in branches of branches");
     }
     reader->depth++;

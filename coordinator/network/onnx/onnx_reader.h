@@ -8,7 +8,7 @@
 #include "coordinator/network/onnx/onnx_forms.h"
 #include "coordinator/network/onnx/onnx_read.h"
 
-#define ONNX_DEPTH_MAX 16 /* branches within branches, functions within functions */
+#define ONNX_BRANCH_DEPTH_MAX 16 /* branches within branches, functions within functions */
 
 /* Names of a graph and of those around it. */
 struct scope {

@@ -258,8 +258,9 @@ static bool check_message(struct check *check, const struct frame *outer,
     guint counts[FIELDS_MAX] = {0};
     const guint8 *outer_end = check->end;
     g_assert(message->n_fields <= FIELDS_MAX);
-    if (frame.depth > ONNX_DEPTH_MAX) {
-        return damaged(check, outer, error, "more than %d messages are nested", ONNX_DEPTH_MAX);
+    if (frame.depth > ONNX_MESSAGE_DEPTH_MAX) {
+        return damaged(check, outer, error, "more than %d messages are nested",
+                       ONNX_MESSAGE_DEPTH_MAX);
     }
     if (!take_memory(check, &frame, message->sizeof_message + ALLOCATION_BYTES, error)) {
         return false;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Messages within messages. A graph in a node's attribute is three messages deep, so about 30 graphs can be nested. */
-#define ONNX_DEPTH_MAX 100
+#define ONNX_MESSAGE_DEPTH_MAX 100
 
 /* Returns true if the decoder can read the bytes as this message within `memory_max` bytes. Otherwise false with a
  * reason that names the place: "at byte 17, in graph.node[3].attribute[0]: ...". EXPORT_ERROR_DAMAGED. */
