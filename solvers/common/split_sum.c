@@ -1,7 +1,5 @@
 #include "solvers/common/split_sum.h"
 
-#include <string.h>
-
 #include "solvers/common/conv_common.h"
 #include "solvers/common/conv_epilogue.h"
 
@@ -80,15 +78,12 @@ static void add_output_axes(const struct problem *p, enum tensor_role role, stru
 {
     static const int orders[2][5] = {{0, 1, 2, 3, 4}, {0, 2, 3, 4, 1}};
     const int *order = orders[conv_is_channels_last(p->layout[role])];
-    int64_t sizes[5], strides[5], packed[5];
+    int64_t sizes[5], strides[5];
 
     problem_operand_sizes(p, role, sizes);
     problem_strides(p, role, strides);
-    problem_packed_strides(p, role, packed);
-    if (memcmp(strides, packed, sizeof strides) == 0) {
-        for (int axis = 0; axis < 5; axis++)
-            sizes[axis] = strides[axis] = 1;
-    }
+    for (int axis = 0; axis < 5 && !problem_operand_is_strided(p, role); axis++)
+        sizes[axis] = strides[axis] = 1;
     for (int i = 1; i < 5; i++)
         launch_arg_int32(launch, sizes[order[i]]);
     for (int i = 0; i < 5; i++)

@@ -442,24 +442,18 @@ void matrix_add_divisor(struct launch *launch, int64_t by)
     launch_arg_int32(launch, shift);
 }
 
-/* Whether the result's positions do not follow each other in memory. */
-static bool result_has_gaps(const struct problem *p)
-{
-    return problem_output_role(p) != TENSOR_W &&
-           problem_operand_is_strided(p, problem_output_role(p)) &&
-           matrix_transform_pitch(p, chunk_of(p)) != matrix_row_elements(p);
-}
-
 int64_t matrix_pitch(const struct problem *p, int splits)
 {
-    return splits > 1 || !result_has_gaps(p) ? matrix_row_elements(p)
-                                             : matrix_transform_pitch(p, chunk_of(p));
+    return splits > 1 || p->direction == DIRECTION_W ? matrix_row_elements(p)
+                                                     : matrix_transform_pitch(p, chunk_of(p));
 }
 
 void matrix_add_parts_sum(const struct problem *p, int splits, struct solution *solution)
 {
-    matrix_add_pitched_sum(p, (int64_t)matrix_result_elements(p), splits,
-                           result_has_gaps(p) ? matrix_transform_pitch(p, chunk_of(p)) : 0,
+    int64_t pitch = matrix_pitch(p, 1);
+    bool has_gaps = pitch != matrix_row_elements(p);
+
+    matrix_add_pitched_sum(p, (int64_t)matrix_result_elements(p), splits, has_gaps ? pitch : 0,
                            solution);
 }
 

@@ -2,9 +2,10 @@
  * and direction that the solver claims, and compares with a sum in double precision. The configs
  * are the solver's defaults for this CPU and for GPUs, and draws from its spaces for each of these;
  * a solution is data, so a GPU's solution runs on the CPU, too. Problems are drawn from the seed of
- * the day; half of them are strided where the solver makes a solution for each problem's strides. Claims in FP32 and NCHW are tested every day, all others on one of
- * CLAIM_DAYS days, or on every day in the long suite. The program takes the solver from its own
- * name (a link to it) or from its first argument; --solvers lists the table. */
+ * the day; half of them are strided where the solver makes a solution for each problem's strides.
+ * Claims in FP32 and NCHW are tested every day, all others on one of CLAIM_DAYS days, or on every
+ * day in the long suite. The program takes the solver from its own name (a link to it) or from its
+ * first argument; --solvers lists the table. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"

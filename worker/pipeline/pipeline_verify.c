@@ -163,7 +163,7 @@ static void search_piece(void *data, int64_t piece)
         if (((~word - s->low) & word & s->high) != 0)
             break;
     }
-    for (; at < end && memcmp(s->data + at, unwritten, (size_t)s->size) != 0;)
+    while (at < end && memcmp(s->data + at, unwritten, (size_t)s->size) != 0)
         at += s->size;
     long long first = atomic_load(&s->first);
     while (at < end && at < first && !atomic_compare_exchange_weak(&s->first, &first, at)) {

@@ -29,6 +29,7 @@
 struct element {
     double value, magnitude, gain, slack;
 };
+G_STATIC_ASSERT(sizeof(struct element) == JUDGE_SAMPLE_NUMBERS * sizeof(double));
 
 struct sample {
     const struct judge *judge;

@@ -8,6 +8,7 @@
 #include "tests/support/kernels/pocl_leaks.h"
 #include "worker/protocol/frames.h"
 #include "worker/verify/judge_cache.h"
+#include "worker/verify/judge_state.h"
 
 #define SEED 77
 #define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
@@ -20,16 +21,14 @@ static const struct device_row *healthy;
 /* ---- a device that gives wrong answers ---- */
 
 static bool finds_wrong; /* the judge calls right outputs wrong */
-/* Bytes of the judge's sample of a small problem's reference. */
-#define SAMPLE_BYTES 65536
-/* how often that sample was read, which happens when the reference is computed */
+/* how often the judge's sample was read, which happens when the reference is computed; a small problem's has all its bytes */
 static int samples;
 
 static bool read_watched(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                          GError **error)
 {
     bool done = healthy->read(from, offset, to, bytes, error);
-    samples += bytes == SAMPLE_BYTES;
+    samples += bytes == JUDGE_SAMPLE_BYTES;
     if (finds_wrong && bytes > 10000 && bytes % 24 == 0)
         ((int64_t *)to)[bytes / 24 * 2] = 1; /* wrong elements of the first workgroup */
     return done;

@@ -8,12 +8,9 @@
 #include "tests/support/kernels/judge_sides.h"
 #include "tests/support/kernels/pocl_leaks.h"
 #include "worker/protocol/frames.h"
+#include "worker/verify/judge_state.h"
 
 enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOT_GATHERED, LIE_NOTHING_SEEN, LIE_ALL_RIGHT, LIE_COUNT };
-
-/* Bytes of the sample of a small problem's reference, four doubles an element, and of a comparison's results. */
-#define SAMPLE_BYTES 65536
-#define FOUND_BYTES  24576
 
 static enum lie lie;
 static const struct device_row *healthy;
@@ -22,16 +19,16 @@ static bool read_lies(struct device_memory *from, int64_t offset, void *to, int6
                       GError **error)
 {
     bool done = healthy->read(from, offset, to, bytes, error);
-    if (lie == LIE_VALUE && bytes == SAMPLE_BYTES)
+    if (lie == LIE_VALUE && bytes == JUDGE_SAMPLE_BYTES)
         ((double *)to)[4 * 1234] += 1e-9;
-    if (lie == LIE_MAGNITUDE && bytes == SAMPLE_BYTES)
+    if (lie == LIE_MAGNITUDE && bytes == JUDGE_SAMPLE_BYTES)
         ((double *)to)[4 * 1234 + 1] *= 1.001;
-    if (lie == LIE_NOT_GATHERED && bytes == SAMPLE_BYTES)
+    if (lie == LIE_NOT_GATHERED && bytes == JUDGE_SAMPLE_BYTES)
         memset((char *)to + bytes / 2, 0xff, (gsize)bytes / 2);
-    if (lie == LIE_NOTHING_SEEN && bytes == FOUND_BYTES)
+    if (lie == LIE_NOTHING_SEEN && bytes == JUDGE_FOUND_BYTES)
         memset(to, 0, (gsize)bytes);
     /* the last of three arrays, which counts wrong elements */
-    if (lie == LIE_ALL_RIGHT && bytes == FOUND_BYTES)
+    if (lie == LIE_ALL_RIGHT && bytes == JUDGE_FOUND_BYTES)
         memset((char *)to + bytes / 3 * 2, 0, (gsize)bytes / 3);
     return done;
 }
