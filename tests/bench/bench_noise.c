@@ -265,6 +265,7 @@ struct ways {
     struct device_memory *tiny;
     int64_t flush_bytes;
     double fills_ms; /* the least time of a tiny fill in a batch */
+    double run_ms;   /* a run's recorded time */
     int batch;       /* runs of a recorded reading */
     int64_t next;    /* number of the next run */
 };
@@ -277,7 +278,8 @@ struct way {
     bool flush;        /* the caches are overwritten before */
     bool between;      /* a tiny fill, whose own time is subtracted, runs between two runs */
     bool longer;       /* five batches as one, so that the events' own time is a fifth */
-    bool busy_before;  /* the device works for a fifth of a second before */
+    bool busy_before;  /* the device works for a fifth of a second before, a run at a time */
+    double row_ms;     /* runs in a row keep the device busy for so long before, without a gap */
     bool as_graph;     /* the batch is one graph */
     double cache_part; /* the copies fill this part of the cache; 0: all copies */
 };
@@ -290,6 +292,10 @@ static const struct way ways_table[] = {
     {.name = "a batch five times as long", .longer = true},
     {.name = "a batch behind other work", .lead = true},
     {.name = "a batch after 0.2 s of work", .busy_before = true},
+    {.name = "a batch behind 1 ms of runs", .row_ms = 1},
+    {.name = "a batch behind 5 ms of runs", .row_ms = 5},
+    {.name = "a batch behind 25 ms of runs", .row_ms = 25},
+    {.name = "a batch behind 100 ms of runs", .row_ms = 100},
     {.name = "a batch as one graph", .as_graph = true},
     {.name = "a batch with a fill between runs", .between = true},
     {.name = "one run, the device idle before", .single = true},
@@ -335,6 +341,8 @@ static void prepare_device(struct ways *w, const struct way *way)
     if (way->flush)
         must(row->fill(w->flush, 0, w->flush_bytes, (uint8_t)w->next, &error), &error);
     for (int i = 0; way->lead && i < LEAD_RUNS; i++)
+        run_next(w);
+    for (int64_t end = w->next + (int64_t)ceil(way->row_ms / w->run_ms); w->next < end;)
         run_next(w);
 }
 
@@ -408,6 +416,7 @@ static void ways_open(struct ways *w, const struct noise_device *on, struct nois
     w->tiny = row->alloc(on->device, 4096, &error);
     must(w->tiny != NULL, &error);
     noise_subject_measure(s, SAMPLE_SECONDS, 0, 0, &m);
+    w->run_ms = m.median_ms;
     w->batch = (int)CLAMP(ceil(20 * on->floor_ms / m.median_ms), 1, 1000);
 }
 

@@ -22,6 +22,8 @@
 #define FLOOR_READINGS  32
 /* A reading lasts at least this many floors, so that the floor is at most 5 % of it. */
 #define FLOOR_SHARE     20
+/* And at least so long: a reading also holds the way of its first launch, some 4 us on an H100, and its last run's end. */
+#define READING_MS      0.25
 #define BATCH_MAX       1000 /* most runs in a reading */
 /* A reading of this many floors tells the time of its runs, though the floor scatters. */
 #define TELLING_FLOORS  5
@@ -120,6 +122,12 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
     return true;
 }
 
+/* How many runs make a reading of so many milliseconds. run_ms may be 0 or less (struct measure_size). */
+static int batch_of(double run_ms, double reading_ms)
+{
+    return (int)fmax(ceil(reading_ms / fmax(run_ms, reading_ms / BATCH_MAX)), 1);
+}
+
 /* A run's own time is that of the reading less the floor. The floor may scatter so much that a single run seems to take
  * none, or much more than it does. */
 bool measure_size(const struct measure_job *job, double one_ms, int64_t *next,
@@ -138,10 +146,7 @@ bool measure_size(const struct measure_job *job, double one_ms, int64_t *next,
     size->impossible = !(reading_ms > 0);
     size->reading_ms = reading_ms / runs;
     size->run_ms = (reading_ms - floor_ms) / runs;
-    if (floor_ms > 0)
-        size->batch = (int)fmin(
-            fmax(ceil(FLOOR_SHARE * floor_ms / fmax(size->run_ms, floor_ms / BATCH_MAX)), 1),
-            BATCH_MAX);
+    size->batch = batch_of(size->run_ms, fmax(FLOOR_SHARE * floor_ms, READING_MS));
     return true;
 }
 

@@ -3,9 +3,10 @@
  * protocol; measure.c describes its steps.
  *
  * A reading is the time between two events around a batch of runs, divided by their number. The batch has as many
- * runs, at most 1000, as keep the events' own time, the timer's floor, at or below 5 % of the reading. Readings are
- * taken until the 95 % confidence interval of their median is within 2 % of it, until the config has certainly lost
- * against the best one, or until their time or their number (200) is spent.
+ * runs, at most 1000, as keep the events' own time, the timer's floor, at or below 5 % of the reading, and as make the
+ * reading a quarter of a millisecond long. Readings are taken until the 95 % confidence interval of their median is
+ * within 2 % of it, until the config has certainly lost against the best one, or until their time or their number (200)
+ * is spent.
  */
 #ifndef WORKER_MEASURE_MEASURE_H
 #define WORKER_MEASURE_MEASURE_H
@@ -70,7 +71,7 @@ bool measure_reading(const struct measure_job *job, int runs, int64_t *next, dou
                      GError **error);
 
 struct measure_size {
-    int batch; /* runs in a reading, so that it takes 20 floors; at most 1000 */
+    int batch; /* runs in a reading, so that it takes 20 floors and 0.25 ms; at most 1000 */
     double
         run_ms; /* time of a run without the floor; may be 0 or less where runs are much shorter */
     double reading_ms; /* time of a run in the last reading, its share of the floor included */

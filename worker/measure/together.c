@@ -7,8 +7,12 @@
 
 #define READINGS_MAX   1000
 #define TURNS_MIN      3
-#define SLICE_MS       10.0 /* readings of a slice take about so long, so that turns are many */
-#define SLICE_MAX      8    /* readings */
+#define SLICE_MS       5.0 /* readings of a slice take about so long, so that turns are many */
+#define SLICE_MAX      4   /* readings */
+/* Short runs share a reading of this length. The first run of a reading finds an idle device, and caches that had time to
+ * write back; both change the time of a reading of 0.1 ms by 2 to 8 %. */
+#define READING_MS     (SLICE_MS / SLICE_MAX)
+#define BATCH_MAX      1000
 #define PRECISION      0.02 /* half the interval's width over the median */
 #define INTERVAL_LEAST 6    /* readings that an interval needs */
 /* The warm-up takes at most so many readings, and ends when two in a row agree. */
@@ -110,6 +114,8 @@ bool together_warm_up(Together *together, int index, const struct measure_job *j
         if (i > 0 && fabs(now - last) <= SETTLED * last)
             break;
     }
+    if (now > 0)
+        c->batch = (int)CLAMP(READING_MS / now, c->batch, BATCH_MAX);
     double reading_ms = now * c->batch;
     c->slice = reading_ms > 0 ? (int)CLAMP(SLICE_MS / reading_ms, 1, SLICE_MAX) : 1;
     return true;

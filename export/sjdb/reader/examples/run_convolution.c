@@ -317,7 +317,10 @@ static double run_error(struct run *run, int number, run_function *one_run,
 
 #define READINGS_MAX   200
 #define SAMPLE_MS      1000.0
-#define FLOOR_SHARE    20 /* a reading lasts at least this many times as long as reading the clock */
+/* A reading lasts at least this many times as long as reading the clock, and at least so many milliseconds: its first run
+ * finds an idle device. */
+#define FLOOR_SHARE    20
+#define READING_MS     1.25
 #define BATCH_MAX      1000
 #define TELLING_FLOORS 5
 #define TRIAL_FACTOR   8
@@ -358,8 +361,8 @@ static double clock_floor(struct run *run)
     return median(values, 16);
 }
 
-/* Returns how many runs make a reading that is FLOOR_SHARE times as long as reading the clock. A single run may be as
- * short as that, and says nothing of its own time then: readings of 8, 64 and 512 runs follow until one is longer. */
+/* Returns how many runs make a reading that is long enough. A single run may be as short as the clock's own reading, and
+ * says nothing of its own time then: readings of 8, 64 and 512 runs follow until one is longer. */
 static int choose_batch(struct run *run, run_function *one_run, int64_t *next, double floor_ms)
 {
     double ms = fmin(reading(run, one_run, next, 1), reading(run, one_run, next, 1));
@@ -369,7 +372,8 @@ static int choose_batch(struct run *run, run_function *one_run, int64_t *next, d
         ms = reading(run, one_run, next, runs);
     }
     double run_ms = fmax((ms - floor_ms) / runs, floor_ms / BATCH_MAX);
-    double wanted = run_ms > 0 ? ceil(FLOOR_SHARE * floor_ms / run_ms) : 1;
+    double reading_ms = fmax(FLOOR_SHARE * floor_ms, READING_MS);
+    double wanted = run_ms > 0 ? ceil(reading_ms / run_ms) : 1;
     return wanted < 1 ? 1 : wanted > BATCH_MAX ? BATCH_MAX : (int)wanted;
 }
 
