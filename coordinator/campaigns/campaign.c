@@ -29,9 +29,11 @@ static void say_entered(const struct entered *entered)
                 : entered->moved  ? " with another deadline"
                                   : "");
     else
-        cli_note("campaign %" G_GINT64_FORMAT " on %s: %d jobs, at most %" G_GINT64_FORMAT
+        cli_note("campaign %" G_GINT64_FORMAT " on %s: %d jobs, %s %" G_GINT64_FORMAT
                  " configs, %d jobs with results of earlier campaigns\n",
-                 campaign->id, campaign->target, campaign->jobs, entered->configs, entered->reused);
+                 campaign->id, campaign->target, campaign->jobs,
+                 campaign->close_configs > 0 ? "about" : "at most", entered->configs,
+                 entered->reused);
     if (!entered->existed && !campaign->build_only)
         origins_say(&entered->origins);
     entered_say_missing(entered);

@@ -27,6 +27,7 @@ static const struct table_column campaign_columns[] = {
     {NULL, "deadline_unix", TABLE_INT, 0},
     {"strategy", "strategy", TABLE_TEXT, 0},
     {"configs", "configs_limit", TABLE_INT, 0},
+    {NULL, "close_configs", TABLE_INT, 0},
     {NULL, "search_seconds", TABLE_NUMBER, 0},
     {NULL, "min_gain", TABLE_NUMBER, 0},
     {"priority", "priority", TABLE_INT, 0},
@@ -61,6 +62,7 @@ static Table *list_campaigns(Store *store, GError **error)
         table_int(table, campaign->deadline_unix);
         table_text(table, campaign->strategy);
         table_int(table, campaign->configs_limit);
+        table_int(table, campaign->close_configs);
         table_number(table, campaign->search_seconds);
         table_number(table, campaign->min_gain);
         table_int(table, campaign->priority);

@@ -54,6 +54,10 @@ GOptionEntry *request_options(struct request *request)
          "what to tune for: gfx90a68, sm_90_132_80g, cpu-znver4_2, or local", "T"},
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
+        {"close-configs", 0, 0, G_OPTION_ARG_INT, &request->close_configs,
+         "the same for a job whose best time is within 10 % of its problem's (96, or as many as a --configs that differs "
+         "from its default)",
+         "N"},
         {"search-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->search_seconds,
          "a job's search ends when its configs took so much device time, 0 for no limit (0)",
          "SECONDS"},
@@ -159,8 +163,22 @@ bool request_check_final(double seconds, GError **error)
     return false;
 }
 
+bool request_check_close(const char *word, int64_t configs, int64_t close_configs, GError **error)
+{
+    if (close_configs == 0 || (configs > 0 && close_configs >= configs))
+        return true;
+    g_autofree char *all = configs > 0 ? g_strdup_printf("%" G_GINT64_FORMAT " configs", configs)
+                                       : g_strdup("all configs");
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "%s %" G_GINT64_FORMAT " is fewer than any job may try, %s; 0 is the default", word,
+                close_configs, all);
+    return false;
+}
+
 static bool check_search(const struct request *request, GError **error)
 {
+    if (!request_check_close("--close-configs", request->configs, request->close_configs, error))
+        return false;
     if (!(request->search_seconds >= 0 && request->search_seconds <= REQUEST_SEARCH_MOST)) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                     "--search-seconds takes 0 to %g seconds of a job's device; 0 is no limit",
@@ -207,6 +225,11 @@ bool request_check(struct request *request, GError **error)
 {
     if (strategy_find(request->strategy) < 0)
         return refuse_strategy(request->strategy, error);
+    if (request->configs < 0 || request->close_configs < 0 || request->seed < 0) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--configs, --close-configs and --seed cannot be negative");
+        return false;
+    }
     if ((request->name && !request_check_name(request->name, error)) ||
         !request_check_budget(request->budget_seconds, error) ||
         !request_check_final(request->final_seconds, error) || !check_search(request, error) ||
@@ -215,11 +238,6 @@ bool request_check(struct request *request, GError **error)
         return false;
     if (request->solvers && !request->solvers[0])
         return refuse(error, "--solvers needs names, not", "");
-    if (request->configs < 0 || request->seed < 0) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "--configs and --seed cannot be negative");
-        return false;
-    }
     struct context_limits limits;
     if (!request_limits(request, &limits, error))
         return false;
@@ -240,6 +258,14 @@ int request_round_configs(const struct request *request)
     if (!request->build_only)
         return REQUEST_ROUND_CONFIGS;
     return request->configs > 0 ? MIN(request->configs, ROUND_CONFIGS_MAX) : ROUND_CONFIGS_MAX;
+}
+
+int request_close_configs(const struct request *request)
+{
+    int configs = request->close_configs;
+    if (configs == 0 && request->configs == REQUEST_DEFAULT_CONFIGS)
+        configs = REQUEST_DEFAULT_CLOSE;
+    return configs > request->configs && !request->build_only ? configs : 0;
 }
 
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error)
@@ -266,9 +292,10 @@ bool request_limits(const struct request *request, struct context_limits *limits
 json_t *request_limits_json(const struct campaign *campaign)
 {
     const struct context_limits *limits = &campaign->limits;
-    return json_pack("{s:s, s:i, s:f, s:f, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers,
-                     "configs_limit", campaign->configs_limit, "search_seconds",
-                     campaign->search_seconds, "min_gain", campaign->min_gain, "workspace_limit",
+    return json_pack("{s:s, s:i, s:i, s:f, s:f, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers,
+                     "configs_limit", campaign->configs_limit, "close_configs",
+                     campaign->close_configs, "search_seconds", campaign->search_seconds,
+                     "min_gain", campaign->min_gain, "workspace_limit",
                      limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
                                               : json_null(),
                      "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
@@ -278,6 +305,9 @@ json_t *request_limits_json(const struct campaign *campaign)
 char *request_search_ends_text(const struct campaign *campaign)
 {
     GString *text = g_string_new(NULL);
+    if (campaign->close_configs > 0)
+        g_string_append_printf(text, ", or %d within 10 %% of the problem's best",
+                               campaign->close_configs);
     if (campaign->search_seconds > 0)
         g_string_append_printf(text, ", %g s of its device", campaign->search_seconds);
     if (campaign->min_gain > 0)
@@ -478,9 +508,12 @@ static bool take_other(const char *key, const json_t *value, struct request *req
         request->priority = (int)json_integer_value(value);
         return json_is_integer(value) && json_integer_value(value) == request->priority;
     }
-    if (strcmp(key, "configs") != 0 || !take_integer(value, G_MAXINT, &number))
+    int *field = strcmp(key, "configs") == 0         ? &request->configs
+                 : strcmp(key, "close_configs") == 0 ? &request->close_configs
+                                                     : NULL;
+    if (!field || !take_integer(value, G_MAXINT, &number))
         return false;
-    request->configs = (int)number;
+    *field = (int)number;
     return true;
 }
 

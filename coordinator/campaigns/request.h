@@ -11,6 +11,8 @@
 #include <jansson.h>
 
 #define REQUEST_DEFAULT_CONFIGS  32 /* default of --configs: most configs that a job evaluates */
+/* The same, for a job whose best time is close to its problem's; the default of --close-configs with that of --configs */
+#define REQUEST_DEFAULT_CLOSE    96
 #define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
 /* configs of a round: few, so that the first rounds of all jobs are soon done */
 #define REQUEST_ROUND_CONFIGS    4
@@ -32,6 +34,7 @@ struct request {
     char **networks;
     gint64 seed;
     int configs;
+    int close_configs; /* --close-configs; 0: by default (request_close_configs()) */
     double budget_seconds;
     /* when the search of a job ends beside `configs`: after so much device time, and when it expects to gain less than so
      * many per cent; 0 for no limit */
@@ -97,6 +100,8 @@ bool request_check(struct request *request, GError **error);
 bool request_check_name(const char *name, GError **error);
 bool request_check_budget(double budget_seconds, GError **error);
 bool request_check_final(double final_seconds, GError **error);
+/* word: the option or field that the message names. */
+bool request_check_close(const char *word, int64_t configs, int64_t close_configs, GError **error);
 bool request_check_share(double share, GError **error);
 /* Reads a deadline as the user wrote it; NULL means none, and *deadline_unix becomes 0. */
 bool request_read_deadline(const char *deadline, int64_t *deadline_unix, GError **error);
@@ -138,6 +143,9 @@ bool request_from_file(const char *path, struct request *request, GError **error
 /* Returns true if the request plans solvers whatever their estimates: it has --all-solvers, or
  * names the solvers. */
 bool request_takes_unpromising(const struct request *request);
+
+/* Most configs of a job whose best time is close to its problem's, as in struct campaign: asked for, or by default. */
+int request_close_configs(const struct request *request);
 
 /* Returns how many configs a round has: few, so that every job is soon reached. A build-only
  * campaign has one round with all its configs, at most ROUND_CONFIGS_MAX. */

@@ -143,8 +143,8 @@ int command_run(int argc, char **argv)
             "problems (a file or a list), tag, network, batch (a number or a list), dtype (a name "
             "or a list), layout, allow_clamped, solvers (names or families, a text or a list), "
             "all_solvers, workspace_limit (bytes, or a text like \"64MiB\"), dynamic_only, "
-            "deterministic, tunable_only, configs, search_seconds, min_gain, strategy, seed, budget, final_seconds, deadline, build_only, name, pool, "
-            "stack, priority, share, trust (logins, a text or a list). Workers do the work: start "
+            "deterministic, tunable_only, configs, close_configs, search_seconds, min_gain, strategy, seed, "
+            "budget, final_seconds, deadline, build_only, name, pool, stack, priority, share, trust (logins, a text or a list). Workers do the work: start "
             "one with skipjack worker (--embedded without SKIPJACK_DB).",
         .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
                    "  skipjack run campaign.json\n"

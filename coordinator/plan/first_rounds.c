@@ -25,6 +25,7 @@ GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign
     GArray *rounds = g_array_new(FALSE, TRUE, sizeof(struct first_round));
     struct context context;
     g_autoptr(GHashTable) won = problems_with_winner(jobs);
+    g_autoptr(GHashTable) counted = problem_table_new(NULL);
     context_init(&context, target);
     context_set_limits(&context, &campaign->limits);
     *evaluations = 0;
@@ -34,9 +35,10 @@ GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign
         bool is_same = solver && solver->revision == job->revision && target->id[0];
         bool is_open = strcmp(job->state, "done") != 0 && strcmp(job->state, "failed") != 0 &&
                        strcmp(job->state, "cancelled") != 0;
-        int64_t configs =
-            is_same ? plan_job_configs(solver, &job->problem, &context, campaign->configs_limit)
-                    : 1;
+        int64_t configs = is_same ? plan_expected_configs(solver, &job->problem, &context,
+                                                          campaign->configs_limit,
+                                                          campaign->close_configs, counted)
+                                  : 1;
         int round_configs = solver ? plan_round_configs(solver, campaign) : campaign->round_configs;
         configs =
             plan_configs_within(configs, round_configs, campaign->search_seconds, eval_seconds);

@@ -43,6 +43,17 @@ int64_t plan_job_configs(const struct solver *solver, const struct problem *prob
     return MAX(space_count_up_to(space, problem, context, limit > 0 ? limit : PLAN_COUNTED_MAX), 1);
 }
 
+int64_t plan_expected_configs(const struct solver *solver, const struct problem *problem,
+                              const struct context *context, int limit, int close_limit,
+                              GHashTable *counted)
+{
+    bool may = close_limit > limit && limit > 0 && !g_hash_table_contains(counted, problem);
+    int64_t configs = plan_job_configs(solver, problem, context, may ? close_limit : limit);
+    if (may && configs > limit)
+        g_hash_table_add(counted, (gpointer)problem);
+    return configs;
+}
+
 int64_t plan_evaluations(int64_t configs, int round_configs)
 {
     int64_t in_round = MAX(round_configs, 1);
@@ -119,6 +130,7 @@ static void plan_problem_jobs(const struct plan_request *request,
                               const struct plan_problem *problem, GArray *jobs, struct plan *plan)
 {
     struct context context;
+    g_autoptr(GHashTable) counted = problem_table_new(NULL);
     context_init(&context, request->target);
     context_set_limits(&context, &request->limits);
     double best = best_estimate(request, &problem->problem, &context);
@@ -134,7 +146,8 @@ static void plan_problem_jobs(const struct plan_request *request,
         struct job_plan job = make_job(solver, problem, share);
         g_array_append_val(jobs, job);
         plan->configs +=
-            plan_job_configs(solver, &problem->problem, &context, request->configs_limit);
+            plan_expected_configs(solver, &problem->problem, &context, request->configs_limit,
+                                  request->close_configs, counted);
     }
 }
 
@@ -227,6 +240,14 @@ static void hash_limits(GChecksum *checksum, const struct context_limits *limits
         g_checksum_update(checksum, (const guchar *)text, -1);
 }
 
+/* Adds how many configs a close job may try. A request that lets all try the same adds nothing, as with limits. */
+static void hash_close_configs(GChecksum *checksum, const struct plan_request *request)
+{
+    g_autofree char *text = g_strdup_printf("close configs %d\n", request->close_configs);
+    if (request->close_configs > 0)
+        g_checksum_update(checksum, (const guchar *)text, -1);
+}
+
 /* Adds the seconds and the gain that end a job's search. A request without them adds nothing, as with limits. */
 static void hash_search_ends(GChecksum *checksum, const struct plan_request *request)
 {
@@ -253,6 +274,7 @@ char *plan_identity(const struct plan_request *request, const struct plan *plan)
     g_checksum_update(checksum, (const guchar *)rest, -1);
     hash_limits(checksum, &request->limits);
     hash_search_ends(checksum, request);
+    hash_close_configs(checksum, request);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);
     return identity;

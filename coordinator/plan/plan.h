@@ -27,6 +27,7 @@ struct plan_request {
     const char *strategy; /* name of a strategy in solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit;               /* 0 for none */
+    int close_configs;               /* as in struct campaign */
     double search_seconds, min_gain; /* as in struct campaign */
     int round_configs;
     bool build_only;
@@ -51,8 +52,9 @@ struct plan {
     struct job_plan *jobs;
     int count;
     GArray *uncovered; /* struct plan_problem: problems that no solver serves */
-    int64_t configs;   /* the most configs that all jobs together evaluate */
-    int left_out;      /* jobs that were not planned because their solvers are not promising */
+    int64_t
+        configs; /* that all jobs together try at most, if one job of each problem is close to its best */
+    int left_out; /* jobs that were not planned because their solvers are not promising */
 };
 
 /* Asks every solver about every problem. A job's priority is its problem's weight in the network,
@@ -67,6 +69,13 @@ void plan_free(struct plan *plan);
  * capped by limit, or PLAN_COUNTED_MAX where that is 0; 1 for solvers that cannot be tuned. */
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct context *context, int limit);
+
+/* As plan_job_configs(), but by close_limit if the job is counted as the one of its problem that is close to the best: the
+ * first that is asked for and has more than `limit` configs. close_limit 0: no job may try more. counted: the problems that
+ * have such a job (problem_table_new(NULL)); `problem` must outlive it. */
+int64_t plan_expected_configs(const struct solver *solver, const struct problem *problem,
+                              const struct context *context, int limit, int close_limit,
+                              GHashTable *counted);
 
 /* Returns how many evaluations a job of this many configs takes: each round after the first one
  * also measures the default config again, to see whether the machine drifts. */
@@ -84,7 +93,7 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
  * revisions and hashes, target, stack, strategy, seed, limits, build_only, configs of
- * a job and of a round, seconds and gain at which a job's search ends; and over the problem and solver of each job that was planned for it. The order of problems and
+ * a job, of a close one and of a round, seconds and gain at which a job's search ends; and over the problem and solver of each job that was planned for it. The order of problems and
  * solvers does not count, nor does the budget: asking for more time is the same campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request, const struct plan *plan);

@@ -244,6 +244,7 @@ static bool add_request(Store *store, int64_t id, json_t *item, GError **error)
         json_object_set_new(item, "stack", text_json(campaign->stack));
         json_object_set_new(item, "seed", json_integer((json_int_t)campaign->seed));
         json_object_set_new(item, "configs_limit", json_integer(campaign->configs_limit));
+        json_object_set_new(item, "close_configs", json_integer(campaign->close_configs));
         json_object_set_new(item, "search_seconds", json_real(campaign->search_seconds));
         json_object_set_new(item, "min_gain", json_real(campaign->min_gain));
         json_object_set_new(item, "round_configs", json_integer(campaign->round_configs));

@@ -75,6 +75,9 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
     import_words_append(&request->list, words);
     if (configs != REQUEST_DEFAULT_CONFIGS)
         add_option(words, "--configs", g_strdup_printf("%d", configs));
+    if (request->close_configs > 0)
+        add_option(words, "--close-configs",
+                   g_strdup_printf("%d", MAX(request->close_configs, configs)));
     if (strcmp(request->strategy, REQUEST_DEFAULT_STRATEGY) != 0)
         add_option(words, "--strategy", g_strdup(request->strategy));
     if (request->seed != 0)
@@ -270,21 +273,20 @@ static void say_campaign(const struct tune *tune)
     entered_say_missing(entered);
 }
 
-/* min_gain: in per cent, 0 for none. */
-static void say_estimate(const struct watch *watch, double min_gain)
+static void say_estimate(const struct watch *watch, const struct campaign *campaign)
 {
     const struct progress *progress = &watch->progress;
     const struct progress_rates *rates = &watch->rates;
     double seconds = watch_time_left(watch);
     g_autofree char *duration = when_duration(MAX(seconds, 1));
-    cli_note("at most %" G_GINT64_FORMAT
-             " configs to try; this takes about %s (a config: %.2f s to "
+    cli_note("%s %" G_GINT64_FORMAT " configs to try; this takes about %s (a config: %.2f s to "
              "compile, %.2f s to measure, %s)\n",
+             campaign->close_configs > 0 ? "about" : "at most",
              MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
              rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
-    if (min_gain > 0)
+    if (campaign->min_gain > 0)
         cli_note("less where a job's search ends sooner, at an expected gain below %g %%\n",
-                 min_gain);
+                 campaign->min_gain);
 }
 
 static bool wake_campaign(struct tune *tune, GError **error)
@@ -309,7 +311,7 @@ static enum supervise_end run_worker(struct tune *tune, bool estimates, GError *
     if (!watch_init(&watch, tune->store, tune->entered.campaign->id, error))
         return SUPERVISE_FAILED;
     if (estimates) {
-        say_estimate(&watch, tune->entered.campaign->min_gain);
+        say_estimate(&watch, tune->entered.campaign);
         first_rounds_say(tune->store, tune->entered.campaign);
     }
     g_autofree char *log = g_build_filename(tune->folder, "tune.log", NULL);

@@ -38,7 +38,8 @@ static json_t *campaign_to_json(const struct campaign *c)
     const struct context_limits *limits = &c->limits;
     json_object_update_new(
         object,
-        json_pack("{so sb sb sb so so so so}", "workspace_limit",
+        json_pack("{si so sb sb sb so so so so}", "close_configs", c->close_configs,
+                  "workspace_limit",
                   limits->limits_workspace
                       ? json_integer((json_int_t)MIN(limits->workspace_bytes, (uint64_t)INT64_MAX))
                       : json_null(),
@@ -277,6 +278,7 @@ gpointer store_read_campaign(const json_t *object)
     c->strategy = json_member_text(object, "strategy");
     c->seed = json_member_int(object, "seed");
     c->configs_limit = (int)json_member_int(object, "configs_limit");
+    c->close_configs = (int)json_member_int(object, "close_configs");
     c->round_configs = (int)json_member_int(object, "round_configs");
     c->budget_seconds = json_member_double(object, "budget_seconds");
     c->spent_seconds = json_member_double(object, "spent_seconds");

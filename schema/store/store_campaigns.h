@@ -22,6 +22,9 @@ struct campaign {
     char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit; /* most configs that a job evaluates; 0 for no limit */
+    /* The same of a job whose best time is close to its problem's (struct search_budget's `close_tries`); 0: as any other.
+     */
+    int close_configs;
     int round_configs; /* configs in a round */
     /* Spent: working time of all rounds in seconds; budget: its limit, 0 for none. */
     double budget_seconds, spent_seconds;
@@ -85,7 +88,7 @@ struct campaign_note {
  * of each problem, then all others; within each part by priority, equal ones in the order given.
  *
  * A job takes over the rounds and results of a finished job, and starts as done, if both have the same problem,
- * solver revision, hash, target, workspace limit, strategy, seed and configs_limit, and the finished job was measured
+ * solver revision, hash, target, workspace limit, strategy, seed and limits of configs, and the finished job was measured
  * with software that the campaign's stack constraints admit. A finished job that had nothing left to try within the
  * limit answers for every strategy and seed; if the solver's own search ended it, for every strategy but
  * "exhaustive". *reused counts such jobs; reused may be NULL. */

@@ -324,6 +324,7 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->deadline_unix = claimed_id(rows, row, DEADLINE);
     job->budget_spent = strcmp(PQgetvalue(rows, row, SPENT), "t") == 0;
     job->configs_limit = campaign->configs_limit;
+    job->close_configs = campaign->close_configs;
     job->round_configs = campaign->round_configs;
     job->search_seconds = campaign->search_seconds;
     job->min_gain = campaign->min_gain;

@@ -34,8 +34,8 @@ struct job {
     int64_t seed;
     int64_t deadline_unix; /* deadline of the campaign, Unix seconds; 0 for none */
     bool budget_spent;     /* the campaign's budget was spent when the job was claimed */
-    int configs_limit, round_configs;
-    double search_seconds, min_gain; /* as in struct campaign */
+    int configs_limit, close_configs, round_configs; /* as in struct campaign */
+    double search_seconds, min_gain;                 /* as in struct campaign */
     bool build_only;
     /* The campaign's limits, under which configs and solutions are made. */
     struct context_limits limits;

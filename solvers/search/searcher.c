@@ -200,11 +200,30 @@ static propose_fn *const proposers[STRATEGY_COUNT] = {
 
 /* ---- budgets ---- */
 
+static bool is_close(const Searcher *searcher)
+{
+    double best = INFINITY, rival = searcher->budget.rival;
+    for (guint i = 0; i < searcher->tries->len; i++)
+        best = fmin(best, g_array_index(searcher->tries, struct tried_config, i).time_ms);
+    return rival > 0 ? best <= SEARCH_CLOSE * rival : isfinite(best);
+}
+
+/* Most configs that count; 0 for no limit. Whether the search is close is asked when its `tries` are spent. */
+static int tries_allowed(const Searcher *searcher)
+{
+    const struct search_budget *budget = &searcher->budget;
+    bool is_spent = budget->tries > 0 && (int)g_hash_table_size(searcher->counted) >= budget->tries;
+    if (is_spent && budget->close_tries > budget->tries && is_close(searcher))
+        return budget->close_tries;
+    return budget->tries;
+}
+
 /* Why no budget allows another try; SEARCH_GOES_ON if all do. */
 static enum search_end budget_end(const Searcher *searcher)
 {
     const struct search_budget *budget = &searcher->budget;
-    if (budget->tries > 0 && (int)g_hash_table_size(searcher->counted) >= budget->tries)
+    int allowed = tries_allowed(searcher);
+    if (allowed > 0 && (int)g_hash_table_size(searcher->counted) >= allowed)
         return SEARCH_TRIES_SPENT;
     if (budget->seconds > 0 && searcher->seconds >= budget->seconds)
         return SEARCH_SECONDS_SPENT;
@@ -225,9 +244,8 @@ static int tries_left(const Searcher *searcher, int wanted)
 {
     if (budget_end(searcher) != SEARCH_GOES_ON)
         return 0;
-    if (searcher->budget.tries > 0)
-        return MIN(wanted, searcher->budget.tries - (int)g_hash_table_size(searcher->counted));
-    return wanted;
+    int allowed = tries_allowed(searcher);
+    return allowed > 0 ? MIN(wanted, allowed - (int)g_hash_table_size(searcher->counted)) : wanted;
 }
 
 /* ---- proposing ---- */

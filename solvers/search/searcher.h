@@ -23,12 +23,21 @@
 
 /* Limits at which a search ends before it has tried its whole space. 0: no limit. */
 struct search_budget {
-    int tries;      /* most configs that count (struct search_try's `beyond_budget`) */
+    int tries; /* most configs that count (struct search_try's `beyond_budget`) */
+    /* Most configs of a search that is close: its best time is at most SEARCH_CLOSE times `rival`, the best time that
+     * any search of the same problem found. Below `tries`: as many. rival 0: no other search found any; INFINITY: the
+     * search counts as close. */
+    int close_tries;
+    double rival;
     double seconds; /* ends when the tries that count took so long; a batch is not cut short */
     /* Ends when the next SEARCH_GAIN_TRIES tries are expected to make the best time shorter by less than this part of it
      * (0.01 is one per cent); expected_gain.h derives the rule. */
     double gain;
 };
+
+/* One search of several for the same problem wins. One that came so close in its first tries may still win
+ * (coordinator/CAMPAIGNS.md has the figures). */
+#define SEARCH_CLOSE 1.1
 
 /* A search of a solver's own, which replaces the strategy's: writes at most `wanted` configs, the most promising
  * first, and returns how many; 0 when it is over. tries: each config once, in the order of the first try. The searcher

@@ -33,6 +33,7 @@ static struct job *read_job(const json_t *object)
     job->strategy = json_member_text(object, "strategy");
     job->prior = texts_from_json(json_object_get(object, "prior"));
     job->configs_limit = (int)json_member_int(object, "configs_limit");
+    job->close_configs = (int)json_member_int(object, "close_configs");
     job->search_seconds = json_member_double(object, "search_seconds");
     job->min_gain = json_member_double(object, "min_gain");
     job->round_configs = (int)json_member_int(object, "round_configs");

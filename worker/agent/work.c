@@ -1,5 +1,6 @@
 #include "worker/agent/work.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "schema/store/store_events.h"
@@ -123,7 +124,7 @@ static int configs_in_round(const struct job *job)
     return job->budget_spent && job->rounds->len == 0 ? 1 : job->round_configs;
 }
 
-static void work_search(const struct work *work, struct search *search)
+static void work_search(const struct work *work, double problem_ms, struct search *search)
 {
     *search = (struct search){
         .solver = work->solver,
@@ -132,6 +133,8 @@ static void work_search(const struct work *work, struct search *search)
         .strategy = work->job->strategy,
         .seed = work->job->seed,
         .configs_limit = work->job->configs_limit,
+        .close_configs = work->job->close_configs,
+        .rival_ms = problem_ms,
         .search_seconds = work->job->search_seconds,
         .min_gain = work->job->min_gain,
         .round_configs = configs_in_round(work->job),
@@ -184,7 +187,8 @@ static GArray *next_configs(const struct work *work)
     int default_index;
     if (work->job->wish)
         return wished_configs(work);
-    work_search(work, &search);
+    /* Whoever stored the last round knew the problem's best time, and found that the search goes on. */
+    work_search(work, INFINITY, &search);
     return search_propose(&search, &default_index);
 }
 
@@ -203,13 +207,13 @@ bool work_propose(struct work *work)
     return true;
 }
 
-bool work_more(const struct work *work, enum search_end *end)
+bool work_more(const struct work *work, double problem_ms, enum search_end *end)
 {
     struct search search;
     *end = SEARCH_GOES_ON;
     if (work->job->wish)
         return false;
-    work_search(work, &search);
+    work_search(work, problem_ms, &search);
     *end = search_end_now(&search);
     return *end == SEARCH_GOES_ON;
 }

@@ -35,9 +35,10 @@ static char *check_order(const struct job *job)
 {
     if (strategy_find(job->strategy) < 0)
         return g_strdup_printf("its campaign's strategy '%s' is not known", job->strategy);
-    if (job->configs_limit < 0 || job->round_configs < 0 || job->round_configs > ROUND_CONFIGS_MAX)
-        return g_strdup_printf("its campaign wants rounds of %d configs, %d in all",
-                               job->round_configs, job->configs_limit);
+    if (job->configs_limit < 0 || job->close_configs < 0 || job->round_configs < 0 ||
+        job->round_configs > ROUND_CONFIGS_MAX)
+        return g_strdup_printf("its campaign wants rounds of %d configs, %d in all, or %d",
+                               job->round_configs, job->configs_limit, job->close_configs);
     if (!(isfinite(job->search_seconds) && job->search_seconds >= 0 && job->min_gain >= 0 &&
           job->min_gain <= 100))
         return g_strdup_printf("its search ends after %g s, and at a gain of %g %%",

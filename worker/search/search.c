@@ -102,6 +102,8 @@ static void job_search_init(struct job_search *job, const struct search *search)
             search->prior ? (const struct perf_config *)(const void *)search->prior->data : NULL,
         .prior_count = search->prior ? (int)search->prior->len : 0,
         .budget = {.tries = search->configs_limit,
+                   .close_tries = search->close_configs,
+                   .rival = search->rival_ms,
                    .seconds = search->search_seconds,
                    .gain = search->min_gain / 100},
     };

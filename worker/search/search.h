@@ -33,6 +33,10 @@ struct search {
     int64_t seed;
     /* Most distinct configs that the job's own search may try; 0 for no limit. */
     int configs_limit;
+    /* The same of a search that is close to the best time of its problem, and this time in ms, by whichever job (struct
+     * search_budget's `close_tries` and `rival`). */
+    int close_configs;
+    double rival_ms;
     /* Device time that the job's own search may take: the evaluation of all its rounds so far, by any worker; 0 for no
      * limit. A round is not cut short. */
     double search_seconds;

@@ -216,6 +216,14 @@ static const struct field search_fields[] = {
      .most = 1e6,
      .standard = G_STRINGIFY(REQUEST_DEFAULT_CONFIGS),
      .says = "configs that a job evaluates at most, 0 for all"},
+    {.name = "close_configs",
+     .kind = FIELD_INTEGER,
+     .offset = NIGHT(search.close_configs),
+     .most = 1e6,
+     .standard = "0",
+     .says =
+         "the same for a job whose best time is within 10 % of its problem's; 0 for 96, or as many as a `configs` that "
+         "differs from its default"},
     {.name = "search_seconds",
      .kind = FIELD_NUMBER,
      .offset = NIGHT(search.search_seconds),
@@ -609,7 +617,7 @@ static void set_kinds(struct night_file *night)
     }
 }
 
-/* Checks two rules that the table cannot say: each target once, and known solvers. */
+/* Checks three rules that the table cannot say: each target once, close jobs try no fewer configs, and known solvers. */
 static bool check_whole(const struct night_file *night, GError **error)
 {
     for (int i = 0; i < night->target_count; i++)
@@ -620,6 +628,9 @@ static bool check_whole(const struct night_file *night, GError **error)
                             night->targets[i].target);
                 return false;
             }
+    if (!request_check_close("search.close_configs", night->search.configs,
+                             night->search.close_configs, error))
+        return false;
     const struct request request = {.solvers = night->solvers};
     g_autoptr(GPtrArray) solvers = request_solvers(&request, error);
     if (!solvers)
@@ -681,6 +692,7 @@ void night_file_request(const struct night_file *night, const struct night_file_
     set_text(&request->deadline, night->deadline);
     request->all_solvers = night->all_solvers;
     request->configs = (int)night->search.configs;
+    request->close_configs = (int)night->search.close_configs;
     request->seed = night->search.seed;
     request->dynamic_only = night->limits.dynamic_only;
     request->deterministic = night->limits.deterministic;

@@ -99,7 +99,7 @@ struct night_file {
     gboolean all_solvers;
     struct {
         char *strategy;
-        gint64 configs; /* a job, 0 for all */
+        gint64 configs, close_configs; /* as in struct request */
         gint64 seed;
         double search_seconds, min_gain; /* as in struct request */
         double final_seconds;            /* for each problem's second measurement, 0 for none */

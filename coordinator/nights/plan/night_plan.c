@@ -300,19 +300,20 @@ static void order_jobs(GArray *jobs)
     g_array_sort(jobs, compare_jobs);
 }
 
-static void estimate_jobs(struct night_target_plan *plan, const struct night_file *file,
+static void estimate_jobs(struct night_target_plan *plan, const struct request *request,
                           const struct context_limits *limits, const Estimator *estimator)
 {
     struct context context;
     context_init(&context, &plan->machine.target);
     context_set_limits(&context, limits);
+    g_autoptr(GHashTable) counted = problem_table_new(NULL);
     for (guint i = 0; i < plan->jobs->len; i++) {
         struct planned_job *job = &g_array_index(plan->jobs, struct planned_job, i);
         const struct solver *solver = solver_find(job->job.solver);
-        job->configs =
-            plan_job_configs(solver, &job->job.problem, &context, (int)file->search.configs);
+        job->configs = plan_expected_configs(solver, &job->job.problem, &context, request->configs,
+                                             request_close_configs(request), counted);
         job->estimate = estimator_ask(estimator, job->job.solver, job->action, job->configs,
-                                      file->search.search_seconds, REQUEST_ROUND_CONFIGS);
+                                      request->search_seconds, REQUEST_ROUND_CONFIGS);
         night_estimate_add(&plan->estimate, &job->estimate);
         night_estimate_add(&plan->estimates[job->reason], &job->estimate);
     }
@@ -367,6 +368,7 @@ static struct plan *make_plan(const struct request *request, const struct machin
         .strategy = request->strategy,
         .seed = request->seed,
         .configs_limit = request->configs,
+        .close_configs = request_close_configs(request),
         .search_seconds = request->search_seconds,
         .min_gain = request->min_gain,
         .round_configs = request_round_configs(request),
@@ -398,7 +400,7 @@ static bool plan_target(Store *store, const struct night_file *file,
     struct plan *made = ok ? make_plan(&request, &plan->machine, problems, &limits, error) : NULL;
     if (made) {
         judge_plan(file, made, sources, &known, night, plan);
-        estimate_jobs(plan, file, &limits, estimator);
+        estimate_jobs(plan, &request, &limits, estimator);
         order_jobs(plan->jobs);
         if (plan->counts[NIGHT_REASON_NEW_TARGET] > 0)
             plan->nearest = g_strdup(known.nearest);

@@ -161,11 +161,12 @@ json_t *night_plan_json(const struct night_file *file, const struct night_source
         json_array_append_new(targets, json);
     }
     const struct night_caps *caps = &plan->caps;
-    return json_pack("{s:s, s:s, s:o, s:i, s:{s:f, s:f, s:i, s:i}, s:{s:i, s:f, s:f}, s:o}", "name",
-                     file->name, "night", plan->night, "sources", sources_json(sources), "problems",
-                     (int)sources->problems->len, "caps", "node_hours", caps->node_seconds / HOUR,
-                     "deadline_seconds", caps->deadline_seconds, "jobs", caps->jobs, "fitting",
-                     caps->fitting, "search", "configs", (int)file->search.configs,
+    return json_pack("{s:s, s:s, s:o, s:i, s:{s:f, s:f, s:i, s:i}, s:{s:i, s:i, s:f, s:f}, s:o}",
+                     "name", file->name, "night", plan->night, "sources", sources_json(sources),
+                     "problems", (int)sources->problems->len, "caps", "node_hours",
+                     caps->node_seconds / HOUR, "deadline_seconds", caps->deadline_seconds, "jobs",
+                     caps->jobs, "fitting", caps->fitting, "search", "configs",
+                     (int)file->search.configs, "close_configs", (int)file->search.close_configs,
                      "search_seconds", file->search.search_seconds, "min_gain",
                      file->search.min_gain, "targets", targets);
 }

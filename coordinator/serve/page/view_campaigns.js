@@ -99,6 +99,7 @@ function changeForm(campaign, said, reload) {
 /** What ends the search of a job, in words. */
 function searchEnd(c) {
     const ends = [c.configs_limit ? `after ${format.count(c.configs_limit)} configs` : 'when every config was tried'];
+    if (c.close_configs) ends[0] += ` (${format.count(c.close_configs)} within 10 % of the problem's best)`;
     if (c.search_seconds) ends.push(`after ${format.duration(c.search_seconds)} of its device`);
     if (c.min_gain) ends.push(`when it expects to gain less than ${format.number(c.min_gain)} %`);
     return ends.join(', ');

@@ -11,12 +11,13 @@ BEGIN
     INSERT INTO campaigns (name, identity, target, stack, strategy, seed, configs_limit,
                            round_configs, budget_seconds, build_only, pool, priority, share,
                            workspace_limit, dynamic_only, deterministic, tunable_only, solvers_asked,
-                           final_seconds, search_seconds, min_gain)
+                           final_seconds, search_seconds, min_gain, close_configs)
     SELECT p.name, p.identity, p.target, p.stack, p.strategy, p.seed, p.configs_limit,
            p.round_configs, p.budget_seconds, p.build_only, p.pool, p.priority, p.share,
            p.workspace_limit, coalesce(p.dynamic_only, false), coalesce(p.deterministic, false),
            coalesce(p.tunable_only, false), coalesce(p.solvers_asked, ''), coalesce(p.final_seconds, 0),
-           coalesce(p.search_seconds, 0), coalesce(p.min_gain, 0)
+           coalesce(p.search_seconds, 0), coalesce(p.min_gain, 0),
+           coalesce(p.close_configs, 0)
     FROM jsonb_populate_record(NULL::campaigns, plan) AS p
     RETURNING id INTO new_id;
     PERFORM add_partitions(new_id);

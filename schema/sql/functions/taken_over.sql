@@ -102,7 +102,7 @@ END $$;
 -- Jobs of campaign o whose results answer the same jobs of campaign c. Such a job is done
 -- with a verified outcome, was not cut short by the budget, was measured with stacks that c
 -- admits, and the code of all its kept results is still stored. Besides, o asked for the same
--- search as c (strategy, seed and limit of configs), and ends it no sooner by seconds and gain; or the job ran
+-- search as c (strategy, seed and limits of configs), and ends it no sooner by seconds and gain; or the job ran
 -- out of configs before the limits of o, and tried no more configs than c allows. If the solver searches by itself, such
 -- a job answers an exhaustive c only if o was exhaustive, too.
 CREATE OR REPLACE FUNCTION answers_of(c campaigns, o campaigns, lacking bigint[])
@@ -113,6 +113,7 @@ SET enable_mergejoin = off AS $$
 DECLARE
     same boolean := o.strategy = c.strategy AND o.seed = c.seed
                     AND o.configs_limit = c.configs_limit
+                    AND o.close_configs = c.close_configs
                     AND (o.search_seconds = 0 OR (c.search_seconds > 0 AND o.search_seconds >= c.search_seconds))
                     AND (o.min_gain = 0 OR (c.min_gain > 0 AND o.min_gain <= c.min_gain));
     whole boolean := o.strategy = 'exhaustive' OR c.strategy <> 'exhaustive';
@@ -143,8 +144,9 @@ BEGIN
                             FROM outcomes m WHERE m.campaign_id = o.id AND m.job_id = old.id
                             AND NOT m.is_open AND NOT same) AS t
         WHERE same OR ((whole OR NOT (SELECT s.searches FROM solvers s WHERE s.id = f.solver_id))
-                       AND (o.configs_limit = 0 OR t.tried < o.configs_limit)
-                       AND coalesce(e.search_end, 'space') = 'space'
+                       AND (e.search_end = 'space'
+                            OR (e.search_end IS NULL
+                                AND (o.configs_limit = 0 OR t.tried < o.configs_limit)))
                        AND (c.configs_limit = 0 OR t.tried <= c.configs_limit)))
     SELECT a.fresh, a.job, a.rounds FROM answers a
     CROSS JOIN LATERAL (SELECT count(*) AS lost

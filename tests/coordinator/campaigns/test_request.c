@@ -125,6 +125,41 @@ static void descriptions_have_limits(void)
     }
 }
 
+/* Who asks for a number of configs gets it, unless he asks for more of close jobs, too. */
+static void close_jobs_try_more_by_default(void)
+{
+    static const struct {
+        const char *text;
+        int close_configs; /* -1: refused */
+    } cases[] = {
+        {"{}", 96},
+        {"{\"configs\": 32}", 96},
+        {"{\"configs\": 40}", 0},
+        {"{\"configs\": 4}", 0},
+        {"{\"configs\": 0}", 0},
+        {"{\"configs\": 4, \"close_configs\": 6}", 6},
+        {"{\"close_configs\": 32}", 0},
+        {"{\"build_only\": true}", 0},
+        {"{\"close_configs\": 31}", -1},
+        {"{\"configs\": 0, \"close_configs\": 6}", -1},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        struct request request;
+        const char *path = temp_folder_write(folder, "campaign.json", cases[i].text, -1);
+        request_init(&request, 0);
+        g_test_message("%s", cases[i].text);
+        g_assert_true(request_from_file(path, &request, &error));
+        g_assert_true(request_check(&request, &error) == (cases[i].close_configs >= 0));
+        if (error)
+            g_assert_nonnull(strstr(error->message, "is fewer than any job may try"));
+        else
+            g_assert_cmpint(request_close_configs(&request), ==, cases[i].close_configs);
+        request_clear(&request);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -133,6 +168,7 @@ int main(int argc, char **argv)
                     solvers_are_named_by_families_too);
     g_test_add_func("/request/every_family_finds_its_solvers", every_family_finds_its_solvers);
     g_test_add_func("/request/a_workspace_is_a_number_of_bytes", a_workspace_is_a_number_of_bytes);
+    g_test_add_func("/request/close_jobs_try_more_by_default", close_jobs_try_more_by_default);
     g_test_add_func("/request/descriptions_have_limits", descriptions_have_limits);
     return g_test_run();
 }

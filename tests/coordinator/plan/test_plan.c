@@ -216,6 +216,12 @@ static void configs_are_capped_by_the_limit(struct fixture *f, gconstpointer dat
     struct plan *plan = plan_new(&f->request);
     g_assert_cmpint(plan->configs, >=, plan->count);
     g_assert_cmpint(plan->configs, <=, (int64_t)plan->count * f->request.configs_limit);
+    f->request.close_configs = 3 * f->request.configs_limit;
+    struct plan *close = plan_new(&f->request); /* one job of each problem counts so many */
+    g_assert_cmpint(close->configs, >, plan->configs);
+    g_assert_cmpint(close->configs, <=,
+                    plan->configs + 2 * f->request.configs_limit * (int64_t)f->problems->len);
+    plan_free(close);
     f->request.configs_limit = 0;
     struct plan *whole = plan_new(&f->request);
     g_assert_cmpint(whole->configs, >=, plan->configs);
@@ -378,6 +384,10 @@ static void change_configs(struct fixture *f)
 {
     f->request.configs_limit++;
 }
+static void change_close(struct fixture *f)
+{
+    f->request.close_configs = 96;
+}
 static void change_round(struct fixture *f)
 {
     f->request.round_configs++;
@@ -415,10 +425,10 @@ static void change_tunable(struct fixture *f)
 static void each_part_changes_the_identity(struct fixture *f, gconstpointer data)
 {
     static void (*const changes[])(struct fixture *) = {
-        change_multiplicity,  change_solvers,     change_target,    change_stack,
-        change_strategy,      change_seed,        change_configs,   change_round,
-        change_build_only,    change_unpromising, change_workspace, change_workspace_more,
-        change_deterministic, change_dynamic,     change_tunable,
+        change_multiplicity,   change_solvers,       change_target,      change_stack,
+        change_strategy,       change_seed,          change_configs,     change_close,
+        change_round,          change_build_only,    change_unpromising, change_workspace,
+        change_workspace_more, change_deterministic, change_dynamic,     change_tunable,
     };
     (void)data;
     g_autofree char *last = identity_of(&f->request);

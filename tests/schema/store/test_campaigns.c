@@ -262,11 +262,13 @@ static void work_until(struct farm *farm, enum search_end end)
     struct job *job = farm_claim_one(farm, 0, POOL_BUILD);
     g_assert_cmpfloat(job->search_seconds, ==, 2.5);
     g_assert_cmpfloat(job->min_gain, ==, 1);
+    g_assert_cmpint(job->close_configs, ==, 12);
     farm_built(farm, job, 0);
     job_free(job);
     job = farm_claim_one(farm, 1, POOL_EVAL);
     g_assert_cmpfloat(job->search_seconds, ==, 2.5);
     g_assert_cmpfloat(job->min_gain, ==, 1);
+    g_assert_cmpint(job->close_configs, ==, 12);
     struct round *round = farm_make_round(0);
     farm_evaluate(round, 2);
     struct kept kept = farm_make_kept(round);
@@ -289,8 +291,11 @@ static void test_why_searches_ended_is_kept(void)
     struct farm farm;
     struct progress progress;
     g_autoptr(GError) error = NULL;
-    farm_init(&farm,
-              &(struct order){.jobs = 5, .configs_limit = 2, .search_seconds = 2.5, .min_gain = 1});
+    farm_init(&farm, &(struct order){.jobs = 5,
+                                     .configs_limit = 2,
+                                     .close_configs = 12,
+                                     .search_seconds = 2.5,
+                                     .min_gain = 1});
     for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
         work_until(&farm, (enum search_end)end);
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
@@ -315,30 +320,37 @@ static void test_why_searches_ended_is_kept(void)
     farm_clear(&farm);
 }
 
-/* Cases: a search, by seconds and gain, that ended for a reason, and whether its job answers a search with others. A
+/* Cases: a search, by configs of a close job, seconds and gain, that ended for a reason, and whether its job answers a search with others. A
  * search that goes at least as far answers, and one that tried its whole space. */
 static void test_a_search_that_ended_sooner_answers_none_that_goes_on(void)
 {
     static const struct {
         enum search_end end;
+        int close_configs;
         double seconds, gain;
         int reused;
     } cases[] = {
-        {SEARCH_GAIN_SMALL, 2.5, 1, 1},  {SEARCH_GAIN_SMALL, 2.5, 0, 0},
-        {SEARCH_GAIN_SMALL, 2.5, 2, 1},  {SEARCH_GAIN_SMALL, 2.5, 0.5, 0},
-        {SEARCH_GAIN_SMALL, 2, 1, 1},    {SEARCH_SECONDS_SPENT, 3, 1, 0},
-        {SEARCH_SECONDS_SPENT, 0, 1, 0}, {SEARCH_SPACE_TRIED, 0, 0, 1},
+        {SEARCH_GAIN_SMALL, 12, 2.5, 1, 1},  {SEARCH_GAIN_SMALL, 12, 2.5, 0, 0},
+        {SEARCH_GAIN_SMALL, 12, 2.5, 2, 1},  {SEARCH_GAIN_SMALL, 12, 2.5, 0.5, 0},
+        {SEARCH_GAIN_SMALL, 12, 2, 1, 1},    {SEARCH_SECONDS_SPENT, 12, 3, 1, 0},
+        {SEARCH_SECONDS_SPENT, 12, 0, 1, 0}, {SEARCH_SPACE_TRIED, 12, 0, 0, 1},
+        {SEARCH_TRIES_SPENT, 12, 2.5, 1, 1}, {SEARCH_TRIES_SPENT, 13, 2.5, 1, 0},
+        {SEARCH_SPACE_TRIED, 0, 2.5, 1, 1},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct farm farm;
         int reused = -1;
         struct progress progress;
-        farm_init(&farm, &(struct order){
-                             .jobs = 1, .configs_limit = 9, .search_seconds = 2.5, .min_gain = 1});
+        farm_init(&farm, &(struct order){.jobs = 1,
+                                         .configs_limit = 9,
+                                         .close_configs = 12,
+                                         .search_seconds = 2.5,
+                                         .min_gain = 1});
         work_until(&farm, cases[i].end);
         int64_t next = farm_create(farm.store,
                                    &(struct order){.jobs = 1,
                                                    .configs_limit = 9,
+                                                   .close_configs = cases[i].close_configs,
                                                    .search_seconds = cases[i].seconds,
                                                    .min_gain = cases[i].gain},
                                    &reused);

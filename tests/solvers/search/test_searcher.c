@@ -196,6 +196,53 @@ static void the_budget_of_tries_counts_configs_once(void)
     g_assert_cmpint(made_batch(searcher, 4, made_time, NULL), ==, 0);
 }
 
+static double made_second(const struct perf_config *config)
+{
+    (void)config;
+    return 1;
+}
+
+static double made_failure(const struct perf_config *config)
+{
+    (void)config;
+    return INFINITY;
+}
+
+/* A search whose best time is at most a tenth longer than the best one of its problem may try more. */
+static void a_close_search_may_try_more(void)
+{
+    static const struct {
+        double rival; /* over the search's best time */
+        int tries;
+    } cases[] = {{0, 10}, {0.9, 6}, {0.92, 10}, {3, 10}, {INFINITY, 10}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct searcher_setup setup = setup_of(SEARCH_RANDOM, 3);
+        setup.budget =
+            (struct search_budget){.tries = 6, .close_tries = 10, .rival = cases[i].rival};
+        g_autoptr(Searcher) searcher = searcher_new(&setup);
+        int tries = 0, count;
+        while ((count = made_batch(searcher, 4, made_second, NULL)) > 0) {
+            g_assert_cmpint(count, ==,
+                            tries == 4 ? 2 : 4); /* the first tries are those of any search */
+            tries += count;
+        }
+        g_test_message("rival %g", cases[i].rival);
+        g_assert_cmpint(tries, ==, cases[i].tries);
+        g_assert_cmpint(searcher_end(searcher, 4), ==, SEARCH_TRIES_SPENT);
+    }
+}
+
+/* Not even one verified config: nothing is close, unless somebody who knows said so. */
+static void a_search_without_a_time_is_not_close(void)
+{
+    struct searcher_setup setup = setup_of(SEARCH_RANDOM, 3);
+    setup.budget = (struct search_budget){.tries = 2, .close_tries = 10};
+    g_autoptr(Searcher) searcher = searcher_new(&setup);
+    g_assert_cmpint(made_batch(searcher, 4, made_failure, NULL), ==, 2);
+    g_assert_cmpint(made_batch(searcher, 4, made_failure, NULL), ==, 0);
+    g_assert_cmpint(searcher_end(searcher, 4), ==, SEARCH_TRIES_SPENT);
+}
+
 static void what_others_tried_counts_for_no_budget(void)
 {
     struct searcher_setup setup = setup_of(SEARCH_EXHAUSTIVE, 3);
@@ -288,6 +335,8 @@ int main(int argc, char **argv)
     TEST(few_of_a_prior_are_tried_again);
     TEST(no_space_has_the_default_alone);
     TEST(the_budget_of_tries_counts_configs_once);
+    TEST(a_close_search_may_try_more);
+    TEST(a_search_without_a_time_is_not_close);
     TEST(what_others_tried_counts_for_no_budget);
     TEST(the_budget_of_seconds_ends_it);
     TEST(the_budget_of_gain_ends_it);

@@ -34,6 +34,7 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
                                 .seed = order->seed,
                                 .round_configs = 4,
                                 .configs_limit = order->configs_limit,
+                                .close_configs = order->close_configs,
                                 .budget_seconds = order->budget_seconds,
                                 .search_seconds = order->search_seconds,
                                 .min_gain = order->min_gain,

@@ -17,7 +17,7 @@ struct farm {
 struct order {
     const char *strategy;
     int64_t seed;
-    int jobs, configs_limit;
+    int jobs, configs_limit, close_configs;
     double budget_seconds, search_seconds, min_gain;
     bool build_only;
     bool searches; /* the solver brings its own search */

@@ -295,7 +295,7 @@ static void what_is_wished_is_the_next_round_after_the_default(void)
         g_assert_cmpint(work_default_index(&work), ==, with_default);
         g_assert_cmpint(number_of(job, &target, &work.round->configs[1 - with_default]), ==, 1);
         enum search_end end;
-        g_assert_false(work_more(&work, &end));
+        g_assert_false(work_more(&work, 0, &end));
         work_clear(&work);
     }
 }

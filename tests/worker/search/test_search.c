@@ -344,6 +344,22 @@ static void test_seconds_of_the_device_end_it(void)
     search_job_clear(&f);
 }
 
+/* The best time of the problem is known to whoever measures: it may end the search between two rounds. */
+static void test_a_close_job_goes_on(void)
+{
+    struct search_job f;
+    search_job_init(&f, &tunable, "exhaustive", 0, 3, 3);
+    f.search.close_configs = 6;
+    f.search.rival_ms = 1;
+    next_measured(&f, 1.2);
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_TRIES_SPENT);
+    f.search.rival_ms = 1.1;
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
+    next_measured(&f, 1.2);
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_TRIES_SPENT);
+    search_job_clear(&f);
+}
+
 static void test_little_to_gain_ends_it(void)
 {
     struct search_job f;
@@ -572,6 +588,7 @@ int main(int argc, char **argv)
                     test_configs_of_another_search_do_not_count_but_for_the_default);
     g_test_add_func("/search/attempts_steer_the_search", test_attempts_steer_the_search);
     g_test_add_func("/search/seconds_of_the_device_end_it", test_seconds_of_the_device_end_it);
+    g_test_add_func("/search/a_job_close_to_its_problems_best_goes_on", test_a_close_job_goes_on);
     g_test_add_func("/search/little_to_gain_ends_it", test_little_to_gain_ends_it);
     g_test_add_func("/search/any_worker_goes_on_with_every_strategy",
                     test_any_worker_goes_on_with_every_strategy);

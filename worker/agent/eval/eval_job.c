@@ -220,7 +220,7 @@ void eval_job_finish(struct eval_job *job)
         return;
     }
     enum search_end end;
-    bool more = work_more(&job->work, &end);
+    bool more = work_more(&job->work, agent_best_ms(job->evaluator->agent, &job->work), &end);
     call_round(agent, &job->work, work_kept(&job->work), more, end, eval_job_took(job),
                has_use ? &use : NULL, eval_job_answered, job);
 }

@@ -38,6 +38,7 @@ static void fields_left_out_have_defaults(void)
     g_assert_cmpfloat(night->sources[0].runs, ==, 1);
     g_assert_cmpstr(night->search.strategy, ==, "prior");
     g_assert_cmpint(night->search.configs, ==, REQUEST_DEFAULT_CONFIGS);
+    g_assert_cmpint(night->search.close_configs, ==, 0);
     g_assert_null(night->limits.workspace);
     g_assert_cmpfloat(night->budget.node_hours, ==, 0);
     g_assert_null(night->deadline);
