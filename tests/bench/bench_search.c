@@ -1,6 +1,6 @@
 /*
  * Search strategies on recorded spaces: those of SKIPJACK_DATA/spaces (other programs' kernels on GPUs) and those of
- * tests/bench/spaces (our solvers, on PoCL). How many configs are tried until one is within 5 % and within 1 % of the
+ * tests/bench/spaces (our solvers, on an H100 and on PoCL). How many configs are tried until one is within 5 % and within 1 % of the
  * fastest, failed ones included: for each space the median and the 95th percentile of the seeds, then the geometric
  * means over the spaces (skipjack replay counts; coordinator/replay/REPLAY.md).
  *
@@ -10,19 +10,21 @@
  * those of a farm that tuned the network again so often, as it does by default when a driver, a compiler or a solver
  * changed. The other priors know all its configs, as after a campaign that tried the whole space.
  *
- * The strategies' constants were chosen on the spaces of chosen_on[]; rows "judged" are of all others.
+ * The strategies' constants were chosen on the spaces of chosen_on[]; rows "judged" are of all others. When a search ends
+ * (--configs, --close-configs) was chosen on tests/bench/spaces/h100-chosen.
  *
- * Last, how a campaign of limited time divides it (tests/support/bench/search_budget.h), on the spaces of
- * tests/bench/spaces.
+ * Last, how often two campaigns agree (tests/support/bench/search_twice.h), and how a campaign of limited time divides it
+ * (search_budget.h), on the spaces of tests/bench/spaces.
  *
- * usage: bench_search [SEEDS [each|gain|budget]]     each: also a row for each space
+ * usage: bench_search [SEEDS [each|gain|twice|budget]]     each: also a row for each space
  * gain: instead, what ends of searches for a small expected gain save in tries, and lose in time
- * budget: the last part alone
+ * twice, budget: one of the last parts alone
  */
 #include "coordinator/replay/replay.h"
 #include "solvers/problem/problem_key.h"
 #include "solvers/search/expected_gain.h"
 #include "tests/support/bench/search_budget.h"
+#include "tests/support/bench/search_twice.h"
 #include "tests/support/export/real_data.h"
 
 #include <math.h>
@@ -30,7 +32,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_SPACES "tests/bench/spaces"
+/* The spaces of a row of a table: a folder, and whether they are of our own solvers. */
+static const struct bench_set {
+    const char *name;
+    const char *folder; /* NULL for SKIPJACK_DATA/spaces */
+} sets[] = {
+    {"GPUs: constants chosen on", NULL},
+    {"GPUs: judged", NULL},
+    {"ours on an H100: judged", "tests/bench/spaces/h100"},
+    {"ours on an H100: ends chosen on", "tests/bench/spaces/h100-chosen"},
+    {"ours on PoCL: judged", "tests/bench/spaces/pocl"},
+};
+enum {
+    CHOSEN_SET,
+    JUDGED_SET,
+    FIRST_OWN_SET
+}; /* of SKIPJACK_DATA/spaces; those after them are our own */
+
+/* Smaller spaces take part in campaigns, but are no test of a search. */
+#define SPACE_LEAST 18
 
 static const char *const chosen_on[] = {"convolution_RTX_2080_Ti", "convolution_milo_A4000",
                                         "convolution_milo_MI250X", "dedispersion_milo_A4000",
@@ -39,8 +59,8 @@ static const char *const chosen_on[] = {"convolution_RTX_2080_Ti", "convolution_
 struct bench_space {
     RecordedSpace *recorded;
     char *name;
-    int vendor; /* enum vendor, -1 if unknown */
-    bool own, chosen;
+    int vendor;             /* enum vendor, -1 if unknown */
+    int set;                /* of sets[] */
     struct problem problem; /* of our own spaces */
 };
 
@@ -64,7 +84,7 @@ static int vendor_of(const struct bench_space *space)
     return -1;
 }
 
-static void add_space(GPtrArray *spaces, const char *folder, const char *file, bool own)
+static void add_space(GPtrArray *spaces, const char *folder, const char *file, int set)
 {
     g_autofree char *path = g_build_filename(folder, file, NULL);
     g_autoptr(GError) error = NULL;
@@ -74,11 +94,13 @@ static void add_space(GPtrArray *spaces, const char *folder, const char *file, b
         g_error("%s", error->message);
     space->name = g_strndup(file, strcspn(file, "."));
     space->vendor = vendor_of(space);
-    space->own = own;
-    if (own && !problem_key_parse(space->recorded->about.problem, &space->problem, &error))
+    space->set = set;
+    if (set >= FIRST_OWN_SET &&
+        !problem_key_parse(space->recorded->about.problem, &space->problem, &error))
         g_error("%s: %s", path, error->message);
     for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
-        space->chosen = space->chosen || strcmp(space->name, chosen_on[i]) == 0;
+        if (set == JUDGED_SET && strcmp(space->name, chosen_on[i]) == 0)
+            space->set = CHOSEN_SET;
     g_ptr_array_add(spaces, space);
 }
 
@@ -87,7 +109,7 @@ static gint compare_texts(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_folder(GPtrArray *spaces, const char *folder, bool own)
+static void add_folder(GPtrArray *spaces, const char *folder, int set)
 {
     g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
@@ -97,7 +119,7 @@ static void add_folder(GPtrArray *spaces, const char *folder, bool own)
             g_ptr_array_add(files, g_strdup(file));
     g_ptr_array_sort(files, compare_texts);
     for (guint i = 0; i < files->len; i++)
-        add_space(spaces, folder, files->pdata[i], own);
+        add_space(spaces, folder, files->pdata[i], set);
 }
 
 /* ---- priors ---- */
@@ -123,7 +145,8 @@ static bool other_vendor(const struct bench_space *a, const struct bench_space *
 
 static bool other_problem(const struct bench_space *a, const struct bench_space *b)
 {
-    return same_kernel(a, b) && a->own && b->own &&
+    return same_kernel(a, b) && a->set >= FIRST_OWN_SET && b->set == a->set &&
+           a->problem.direction == b->problem.direction &&
            g_strcmp0(a->recorded->about.device, b->recorded->about.device) == 0;
 }
 
@@ -236,20 +259,14 @@ static void measure_space(const struct bench *bench, const struct scenario *scen
 
 static void measure_scenario(const struct bench *bench, const struct scenario *scenario)
 {
-    static const struct {
-        const char *name;
-        bool own, chosen;
-    } sets[] = {{"GPUs: constants chosen on", false, true},
-                {"GPUs: judged", false, false},
-                {"ours on PoCL: judged", true, false}};
-    for (gsize s = 0; s < G_N_ELEMENTS(sets); s++) {
+    for (int set = 0; set < (int)G_N_ELEMENTS(sets); set++) {
         struct mean mean = {0};
         for (guint i = 0; i < bench->spaces->len; i++) {
             const struct bench_space *space = bench->spaces->pdata[i];
-            if (space->own == sets[s].own && space->chosen == sets[s].chosen)
+            if (space->set == set && space->recorded->configs->len >= SPACE_LEAST)
                 measure_space(bench, scenario, space, &mean);
         }
-        print_mean(scenario->label, sets[s].name, &mean);
+        print_mean(scenario->label, sets[set].name, &mean);
     }
 }
 
@@ -329,6 +346,7 @@ static void print_gain(const char *label, const char *set, int budget, double ga
 }
 
 /* The runs of all spaces of a set go by one table of costs: a row for each budget, a column for each gain. */
+/* own: the set of PoCL, else the spaces of SKIPJACK_DATA. */
 static void measure_gain_set(const struct bench *bench, const struct scenario *scenario, bool own)
 {
     struct gain_cost costs[G_N_ELEMENTS(gain_budgets)][G_N_ELEMENTS(gains)] = {0};
@@ -338,7 +356,9 @@ static void measure_gain_set(const struct bench *bench, const struct scenario *s
     for (guint i = 0; i < bench->spaces->len; i++) {
         const struct bench_space *space = bench->spaces->pdata[i];
         g_autoptr(GPtrArray) givers = givers_of(bench, scenario, space);
-        if (space->own != own || (scenario->pair && givers->len == 0))
+        if (own ? space->vendor != VENDOR_CPU : space->set >= FIRST_OWN_SET)
+            continue;
+        if (scenario->pair && givers->len == 0)
             continue;
         g_autoptr(GPtrArray) others = g_ptr_array_new();
         for (guint o = 0; o < givers->len; o++)
@@ -404,15 +424,27 @@ static const struct scenario scenarios[] = {
 
 #define BUDGET_DRAWS 20 /* at most, so that this part takes seconds */
 
-static void measure_budgets(const struct bench *bench)
+/* The spaces of a set (struct recorded_space *). */
+static GPtrArray *spaces_of(const struct bench *bench, int set)
 {
-    g_autoptr(GPtrArray) own = g_ptr_array_new();
+    GPtrArray *spaces = g_ptr_array_new();
     for (guint i = 0; i < bench->spaces->len; i++) {
         const struct bench_space *space = bench->spaces->pdata[i];
-        if (space->own)
-            g_ptr_array_add(own, space->recorded);
+        if (space->set == set)
+            g_ptr_array_add(spaces, space->recorded);
     }
-    search_budget_print(own, MIN(bench->seeds, BUDGET_DRAWS));
+    return spaces;
+}
+
+static void measure_campaigns(const struct bench *bench, bool twice, bool budget)
+{
+    for (int set = FIRST_OWN_SET; set < (int)G_N_ELEMENTS(sets); set++) {
+        g_autoptr(GPtrArray) spaces = spaces_of(bench, set);
+        if (twice)
+            search_twice_print(sets[set].name, spaces, bench->seeds);
+        if (budget)
+            search_budget_print(sets[set].name, spaces, MIN(bench->seeds, BUDGET_DRAWS));
+    }
 }
 
 int main(int argc, char **argv)
@@ -423,20 +455,22 @@ int main(int argc, char **argv)
                           .seeds = argc > 1 ? atoi(argv[1]) : 100,
                           .each = argc > 2 && strcmp(argv[2], "each") == 0};
     bool gain = argc > 2 && strcmp(argv[2], "gain") == 0;
+    bool twice = argc > 2 && strcmp(argv[2], "twice") == 0;
     bool budget = argc > 2 && strcmp(argv[2], "budget") == 0;
-    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each && !gain && !budget)) {
-        fprintf(stderr, "usage: bench_search [SEEDS [each|gain|budget]]\n");
+    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each && !gain && !twice && !budget)) {
+        fprintf(stderr, "usage: bench_search [SEEDS [each|gain|twice|budget]]\n");
         return 2;
     }
     if (!folder)
         printf("no recorded spaces in SKIPJACK_DATA: only those of the tree\n");
-    add_folder(spaces, folder, false);
-    add_folder(spaces, OWN_SPACES, true);
+    add_folder(spaces, folder, JUDGED_SET);
+    for (int set = FIRST_OWN_SET; set < (int)G_N_ELEMENTS(sets); set++)
+        add_folder(spaces, sets[set].folder, set);
     if (gain)
         measure_gains(&bench);
-    if (budget)
-        measure_budgets(&bench);
-    if (gain || budget)
+    if (twice || budget)
+        measure_campaigns(&bench, twice, budget);
+    if (gain || twice || budget)
         return 0;
     printf("constants of strategies were chosen on");
     for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
@@ -454,6 +488,6 @@ int main(int argc, char **argv)
     print_titles();
     for (gsize i = 0; i < G_N_ELEMENTS(scenarios); i++)
         measure_scenario(&bench, &scenarios[i]);
-    measure_budgets(&bench);
+    measure_campaigns(&bench, true, true);
     return 0;
 }

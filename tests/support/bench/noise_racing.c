@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OWN_SPACES     "tests/bench/spaces" /* recorded spaces in the tree */
+#define OWN_SPACES     "tests/bench/spaces/pocl"
 #define ORDERS         5                    /* random orders in which a space is measured */
 #define FLOOR_MS       0.012                /* of an H100's events */
 #define SAMPLE_SECONDS 0.3

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "coordinator/replay/replay.h"
+#include "tests/support/bench/searched_jobs.h"
 
 /* Distances between a job's times that are not known yet count as much (prospects.sql). */
 #define UNKNOWN_DISTANCE 0.3
-#define PROBLEMS_MAX     64
-#define TRIES_MAX        400   /* of a job; a campaign ends its search there */
+#define TRIES_MOST       168 /* of a job: the largest space of PoCL's; a campaign ends its search there */
 #define MOST_WEIGHT      100.0 /* the most frequent problem's, of 1 */
 
 /* Configs tried in all, so many for each job. */
@@ -30,17 +30,15 @@ static const struct rule {
 };
 
 struct job {
-    int problem;
-    double tried_ms[TRIES_MAX]; /* the times that the search saw; INFINITY for a failure */
-    double true_ms[TRIES_MAX];  /* the recorded times of the same configs */
-    int tries, most;            /* done, and all */
-    double price;               /* of the next round; of a first round less than any other's */
+    const struct searched_job *searched;
+    int tries;    /* done */
+    double price; /* of the next round; of a first round less than any other's */
 };
 
 struct network {
+    struct searched_jobs searched;
     struct job *jobs;
-    int job_count, problem_count;
-    double weights[PROBLEMS_MAX], optima[PROBLEMS_MAX];
+    double weights[SEARCHED_PROBLEMS_MAX];
 };
 
 /* ---- the price of a job's next round ---- */
@@ -66,17 +64,17 @@ static int best_try(const struct job *job)
 {
     int best = 0;
     for (int i = 1; i < job->tries; i++)
-        best = job->tried_ms[i] < job->tried_ms[best] ? i : best;
+        best = job->searched->tried_ms[i] < job->searched->tried_ms[best] ? i : best;
     return best;
 }
 
 static double best_ms(const struct network *network, int problem)
 {
     double best = INFINITY;
-    for (int j = 0; j < network->job_count; j++) {
+    for (int j = 0; j < network->searched.job_count; j++) {
         const struct job *job = &network->jobs[j];
-        if (job->problem == problem && job->tries > 0)
-            best = fmin(best, job->tried_ms[best_try(job)]);
+        if (job->searched->problem == problem && job->tries > 0)
+            best = fmin(best, job->searched->tried_ms[best_try(job)]);
     }
     return best;
 }
@@ -85,19 +83,19 @@ static double best_ms(const struct network *network, int problem)
 static double price_of(const struct network *network, const struct job *job,
                        const struct rule *rule)
 {
-    double sorted[G_N_ELEMENTS(job->tried_ms)], problem_ms = best_ms(network, job->problem);
+    double sorted[SEARCHED_TRIES_MAX], problem_ms = best_ms(network, job->searched->problem);
     int timed = 0, more = REPLAY_BATCH, since_best = job->tries - 1 - best_try(job);
     for (int i = 0; i < job->tries; i++)
-        if (isfinite(job->tried_ms[i]))
-            sorted[timed++] = job->tried_ms[i];
+        if (isfinite(job->searched->tried_ms[i]))
+            sorted[timed++] = job->searched->tried_ms[i];
     if (!isfinite(problem_ms))
         return 0; /* a network cannot run without it */
     if (timed == 0)
         return INFINITY;
     qsort(sorted, (size_t)timed, sizeof *sorted, compare_times);
     double tail = tail_of(sorted, timed, rule), behind = log(sorted[0] / problem_ms);
-    double saves = network->weights[job->problem] * problem_ms * more / (since_best + more + 1) *
-                   exp(-behind / fmax(tail, 1e-6)) * (1 - exp(-tail));
+    double saves = network->weights[job->searched->problem] * problem_ms * more /
+                   (since_best + more + 1) * exp(-behind / fmax(tail, 1e-6)) * (1 - exp(-tail));
     return more / fmax(saves, 1e-300);
 }
 
@@ -107,9 +105,9 @@ static double price_of(const struct network *network, const struct job *job,
 static struct job *next_job(const struct network *network)
 {
     struct job *next = NULL;
-    for (int j = 0; j < network->job_count; j++) {
+    for (int j = 0; j < network->searched.job_count; j++) {
         struct job *job = &network->jobs[j];
-        if (job->tries < job->most && (next == NULL || job->price < next->price))
+        if (job->tries < job->searched->tries && (next == NULL || job->price < next->price))
             next = job;
     }
     return next;
@@ -118,9 +116,9 @@ static struct job *next_job(const struct network *network)
 /* Prices depend on the job's own tries and on the problem's best time. */
 static void set_prices(const struct network *network, int problem, const struct rule *rule)
 {
-    for (int j = 0; j < network->job_count; j++) {
+    for (int j = 0; j < network->searched.job_count; j++) {
         struct job *job = &network->jobs[j];
-        if (job->problem == problem)
+        if (job->searched->problem == problem)
             job->price = job->tries == 0   ? -1
                          : !rule->by_price ? job->tries
                                            : price_of(network, job, rule);
@@ -132,15 +130,15 @@ static void set_prices(const struct network *network, int problem, const struct 
 static double time_over_optima(const struct network *network)
 {
     double time = 0, optimum = 0;
-    for (int p = 0; p < network->problem_count; p++) {
+    for (int p = 0; p < network->searched.problem_count; p++) {
         double best = INFINITY;
-        for (int j = 0; j < network->job_count; j++) {
+        for (int j = 0; j < network->searched.job_count; j++) {
             const struct job *job = &network->jobs[j];
-            for (int i = 0; job->problem == p && i < job->tries; i++)
-                best = fmin(best, job->true_ms[i]);
+            if (job->searched->problem == p)
+                best = fmin(best, searched_job_best(job->searched, job->tries));
         }
         time += network->weights[p] * best;
-        optimum += network->weights[p] * network->optima[p];
+        optimum += network->weights[p] * network->searched.optima[p];
     }
     return time / optimum;
 }
@@ -150,18 +148,18 @@ static void run_campaign(struct network *network, const struct rule *rule,
                          double ratios[G_N_ELEMENTS(budgets)])
 {
     int spent = 0;
-    for (int j = 0; j < network->job_count; j++) {
+    for (int j = 0; j < network->searched.job_count; j++) {
         network->jobs[j].tries = 0;
         network->jobs[j].price = -1;
     }
     for (gsize b = 0; b < G_N_ELEMENTS(budgets); b++) {
-        int budget = budgets[b] * network->job_count;
+        int budget = budgets[b] * network->searched.job_count;
         struct job *job;
         while (spent < budget && (job = next_job(network)) != NULL) {
-            int round = MIN(MIN(REPLAY_BATCH, job->most - job->tries), budget - spent);
+            int round = MIN(MIN(REPLAY_BATCH, job->searched->tries - job->tries), budget - spent);
             job->tries += round;
             spent += round;
-            set_prices(network, job->problem, rule);
+            set_prices(network, job->searched->problem, rule);
         }
         ratios[b] = time_over_optima(network);
     }
@@ -169,84 +167,25 @@ static void run_campaign(struct network *network, const struct rule *rule,
 
 /* ---- draws ---- */
 
-static int problem_number(GPtrArray *keys, const char *key)
-{
-    guint at = 0;
-    while (at < keys->len && strcmp(keys->pdata[at], key) != 0)
-        at++;
-    if (at == keys->len)
-        g_ptr_array_add(keys, (void *)key);
-    return (int)at;
-}
-
-/* The searches of a space, one for each draw (struct replay_run *). */
-static GPtrArray *search_space(const struct recorded_space *space, int draws)
-{
-    const struct replay_setup setup = {
-        .space = space,
-        .strategy = SEARCH_PRIOR,
-        .budget = {.tries = (int)MIN(space->configs->len, TRIES_MAX)},
-        .goes_on = true,
-        .batch = REPLAY_BATCH,
-    };
-    return replay_seeds(&setup, draws);
-}
-
-static void set_job(const struct recorded_space *space, const struct replay_run *run,
-                    struct job *job)
-{
-    job->most = (int)MIN(run->tries->len, TRIES_MAX);
-    for (int i = 0; i < job->most; i++) {
-        const struct replay_try *tried = &g_array_index(run->tries, struct replay_try, i);
-        job->tried_ms[i] = tried->observed_ms;
-        job->true_ms[i] =
-            g_array_index(space->configs, struct recorded_config, tried->index).time_ms;
-    }
-}
-
-/* Groups the spaces by their problems. A space whose file names no problem is one of its own. */
-static void set_problems(const GPtrArray *spaces, struct network *network)
-{
-    g_autoptr(GPtrArray) keys = g_ptr_array_new();
-    for (guint i = 0; i < spaces->len; i++) {
-        const struct recorded_space *space = spaces->pdata[i];
-        const struct recorded_config *best =
-            &g_array_index(space->configs, struct recorded_config, space->best);
-        const char *problem = space->about.problem;
-        int known = (int)keys->len;
-        int number = problem_number(keys, problem != NULL && problem[0] ? problem : space->path);
-        g_assert(number < PROBLEMS_MAX);
-        network->jobs[i].problem = number;
-        network->optima[number] =
-            number == known ? best->time_ms : fmin(network->optima[number], best->time_ms);
-    }
-    network->problem_count = (int)keys->len;
-}
-
-static void set_draw(const GPtrArray *spaces, const GPtrArray *runs, int draw,
-                     struct network *network)
+static void set_draw(int draw, struct network *network)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed((guint32)draw);
-    for (guint i = 0; i < spaces->len; i++)
-        set_job(spaces->pdata[i], g_ptr_array_index((GPtrArray *)runs->pdata[i], draw),
-                &network->jobs[i]);
-    for (int p = 0; p < network->problem_count; p++)
+    searched_jobs_take(&network->searched, draw);
+    for (int p = 0; p < network->searched.problem_count; p++)
         network->weights[p] = exp(g_rand_double_range(random, 0, log(MOST_WEIGHT)));
 }
 
-void search_budget_print(const GPtrArray *spaces, int draws)
+void search_budget_print(const char *set, const GPtrArray *spaces, int draws)
 {
     double sums[G_N_ELEMENTS(budgets)][G_N_ELEMENTS(rules)] = {{0}};
     double worst[G_N_ELEMENTS(budgets)][G_N_ELEMENTS(rules)] = {{0}};
     struct network *network = g_new0(struct network, 1);
-    g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
-    for (guint i = 0; i < spaces->len; i++)
-        g_ptr_array_add(runs, search_space(spaces->pdata[i], draws));
+    searched_jobs_init(&network->searched, spaces, draws, TRIES_MOST);
     network->jobs = g_new0(struct job, spaces->len);
-    network->job_count = (int)spaces->len;
-    set_problems(spaces, network);
+    for (int j = 0; j < network->searched.job_count; j++)
+        network->jobs[j].searched = &network->searched.jobs[j];
     for (int draw = 0; draw < draws; draw++) {
-        set_draw(spaces, runs, draw, network);
+        set_draw(draw, network);
         for (gsize r = 0; r < G_N_ELEMENTS(rules); r++) {
             double ratios[G_N_ELEMENTS(budgets)];
             run_campaign(network, &rules[r], ratios);
@@ -257,17 +196,18 @@ void search_budget_print(const GPtrArray *spaces, int draws)
         }
     }
     printf(
-        "\na limited budget: %d problems, %d jobs, mean and worst of %d draws of the network's time over that of all "
+        "\na limited budget, %s: %d problems, %d jobs, mean and worst of %d draws of the network's time over that of all "
         "optima\n%-14s",
-        network->problem_count, network->job_count, draws, "configs in all");
+        set, network->searched.problem_count, network->searched.job_count, draws, "configs in all");
     for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
         printf(" %24s", rules[r].name);
     for (gsize b = 0; b < G_N_ELEMENTS(budgets); b++) {
-        printf("\n%-14d", budgets[b] * network->job_count);
+        printf("\n%-14d", budgets[b] * network->searched.job_count);
         for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
             printf("          %6.3f (%6.3f)", sums[b][r] / draws, worst[b][r]);
     }
     printf("\n");
+    searched_jobs_clear(&network->searched);
     g_free(network->jobs);
     g_free(network);
 }

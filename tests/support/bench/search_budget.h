@@ -1,8 +1,7 @@
 /*
  * Replays campaigns of limited time on recorded spaces: which job gets the next round of configs, and what the network's
- * time is when the budget is spent. The spaces of one problem, one of each solver, are its jobs; each job searches its
- * space by the strategy `prior` with nothing known, in rounds of REPLAY_BATCH configs; each config costs the same, and one
- * worker does all. How often the network runs each problem is drawn, a hundredfold apart.
+ * time is when the budget is spent. The jobs are those of searched_jobs.h; each config costs the same, and one worker does
+ * all. How often the network runs each problem is drawn, a hundredfold apart.
  *
  * The rules: round by round, and by the price of coordinator/CAMPAIGNS.md, as schema/sql/functions/prospects.sql computes
  * it; also with a longer tail.
@@ -12,8 +11,8 @@
 
 #include "coordinator/replay/recorded_space.h"
 
-/* Prints for each budget and rule the network's time over that of all optima: the mean of the draws, and the worst.
+/* set: the spaces' name. Prints for each budget and rule the network's time over that of all optima: the mean of the draws, and the worst.
  * spaces: struct recorded_space *, each of a problem (about.problem). */
-void search_budget_print(const GPtrArray *spaces, int draws);
+void search_budget_print(const char *set, const GPtrArray *spaces, int draws);
 
 #endif
