@@ -14,7 +14,7 @@
 #define MOST_WEIGHT      100.0 /* the most frequent problem's, of 1 */
 
 /* Configs tried in all, so many for each job. */
-static const int budgets[] = {6, 8, 12, 16, 24, 32, 48};
+static const int budgets[] = {4, 5, 6, 8, 12, 16, 24, 32, 48};
 
 /* The tail is made of the four shortest times, as prospects.sql does, or of half of the times if these are more, as
  * solvers/search/expected_gain.h does. */
@@ -143,11 +143,16 @@ static double time_over_optima(const struct network *network)
     return time / optimum;
 }
 
-/* Sets ratios[] to what each budget gives. */
+/* What a rule made of a budget: the network's time over that of all optima, and the recorded seconds of the configs. */
+struct outcome_of_budget {
+    double ratio, seconds;
+};
+
 static void run_campaign(struct network *network, const struct rule *rule,
-                         double ratios[G_N_ELEMENTS(budgets)])
+                         struct outcome_of_budget outcomes[G_N_ELEMENTS(budgets)])
 {
     int spent = 0;
+    double seconds = 0;
     for (int j = 0; j < network->searched.job_count; j++) {
         network->jobs[j].tries = 0;
         network->jobs[j].price = -1;
@@ -157,11 +162,12 @@ static void run_campaign(struct network *network, const struct rule *rule,
         struct job *job;
         while (spent < budget && (job = next_job(network)) != NULL) {
             int round = MIN(MIN(REPLAY_BATCH, job->searched->tries - job->tries), budget - spent);
-            job->tries += round;
+            for (int i = 0; i < round; i++)
+                seconds += job->searched->seconds[job->tries++];
             spent += round;
             set_prices(network, job->searched->problem, rule);
         }
-        ratios[b] = time_over_optima(network);
+        outcomes[b] = (struct outcome_of_budget){time_over_optima(network), seconds};
     }
 }
 
@@ -177,7 +183,7 @@ static void set_draw(int draw, struct network *network)
 
 void search_budget_print(const char *set, const GPtrArray *spaces, int draws)
 {
-    double sums[G_N_ELEMENTS(budgets)][G_N_ELEMENTS(rules)] = {{0}};
+    struct outcome_of_budget sums[G_N_ELEMENTS(budgets)][G_N_ELEMENTS(rules)] = {0};
     double worst[G_N_ELEMENTS(budgets)][G_N_ELEMENTS(rules)] = {{0}};
     struct network *network = g_new0(struct network, 1);
     searched_jobs_init(&network->searched, spaces, draws, TRIES_MOST);
@@ -187,24 +193,27 @@ void search_budget_print(const char *set, const GPtrArray *spaces, int draws)
     for (int draw = 0; draw < draws; draw++) {
         set_draw(draw, network);
         for (gsize r = 0; r < G_N_ELEMENTS(rules); r++) {
-            double ratios[G_N_ELEMENTS(budgets)];
-            run_campaign(network, &rules[r], ratios);
+            struct outcome_of_budget outcomes[G_N_ELEMENTS(budgets)];
+            run_campaign(network, &rules[r], outcomes);
             for (gsize b = 0; b < G_N_ELEMENTS(budgets); b++) {
-                sums[b][r] += ratios[b];
-                worst[b][r] = fmax(worst[b][r], ratios[b]);
+                sums[b][r].ratio += outcomes[b].ratio;
+                sums[b][r].seconds += outcomes[b].seconds;
+                worst[b][r] = fmax(worst[b][r], outcomes[b].ratio);
             }
         }
     }
     printf(
         "\na limited budget, %s: %d problems, %d jobs, mean and worst of %d draws of the network's time over that of all "
-        "optima\n%-14s",
+        "optima; the part of all configs' seconds\n%-14s",
         set, network->searched.problem_count, network->searched.job_count, draws, "configs in all");
     for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
         printf(" %24s", rules[r].name);
     for (gsize b = 0; b < G_N_ELEMENTS(budgets); b++) {
         printf("\n%-14d", budgets[b] * network->searched.job_count);
         for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
-            printf("          %6.3f (%6.3f)", sums[b][r] / draws, worst[b][r]);
+            printf("  %6.3f (%6.3f) %5.1f %%", sums[b][r].ratio / draws, worst[b][r],
+                   100 * sums[b][r].seconds / draws /
+                       searched_jobs_whole_seconds(&network->searched));
     }
     printf("\n");
     searched_jobs_clear(&network->searched);

@@ -11,7 +11,8 @@
 
 #include "coordinator/replay/recorded_space.h"
 
-/* set: the spaces' name. Prints for each budget and rule the network's time over that of all optima: the mean of the draws, and the worst.
+/* Prints for each budget and rule the network's time over that of all optima, the mean of the draws and the worst, and which
+ * part of the seconds of all configs was spent. set: the spaces' name.
  * spaces: struct recorded_space *, each of a problem (about.problem). */
 void search_budget_print(const char *set, const GPtrArray *spaces, int draws);
 

@@ -11,7 +11,8 @@
 
 static const struct rule {
     int configs, close_configs; /* of a job; close_configs 0: as any other */
-} rules[] = {{16, 0}, {32, 0}, {48, 0}, {64, 0}, {96, 0}, {32, 64}, {32, 96}, {32, 128}};
+} rules[] = {{4, 0},  {8, 0},  {16, 0},  {32, 0},  {48, 0},
+             {64, 0}, {96, 0}, {32, 64}, {32, 96}, {32, 128}};
 #define TRIES_MOST 128
 
 struct job_state {
@@ -34,14 +35,16 @@ static int most_of(const struct rule *rule, const struct job_state *state, doubl
     return is_close ? MAX(rule->close_configs, rule->configs) : rule->configs;
 }
 
-/* All jobs go round by round. Sets winners[] to the fastest recorded time that was tried of each problem; returns how many
- * configs were tried. */
-static int run_campaign(const struct searched_jobs *searched, const struct rule *rule,
-                        double *winners)
+struct cost {
+    double tries, seconds;
+};
+
+/* All jobs go round by round. Sets winners[] to the fastest recorded time that was tried of each problem. */
+static void run_campaign(const struct searched_jobs *searched, const struct rule *rule,
+                         double *winners, struct cost *cost)
 {
     g_autofree struct job_state *states = g_new0(struct job_state, searched->job_count);
     double best_ms[SEARCHED_PROBLEMS_MAX];
-    int tries = 0;
     for (int p = 0; p < searched->problem_count; p++)
         best_ms[p] = winners[p] = INFINITY;
     for (int j = 0; j < searched->job_count; j++)
@@ -62,14 +65,14 @@ static int run_campaign(const struct searched_jobs *searched, const struct rule 
     for (int j = 0; j < searched->job_count; j++) {
         double *winner = &winners[searched->jobs[j].problem];
         *winner = fmin(*winner, searched_job_best(&searched->jobs[j], states[j].tries));
-        tries += states[j].tries;
+        cost->tries += states[j].tries;
+        for (int i = 0; i < states[j].tries; i++)
+            cost->seconds += searched->jobs[j].seconds[i];
     }
-    return tries;
 }
 
 struct outcome_of_rule {
     double agreeing, loss, worst; /* shares; the loss is the mean of the logarithms */
-    double tries;                 /* of a campaign */
 };
 
 /* winners: of each seed, SEARCHED_PROBLEMS_MAX times. */
@@ -95,17 +98,18 @@ static struct outcome_of_rule compare(const struct searched_jobs *searched, int 
 static void print_rule(const struct searched_jobs *searched, const struct rule *rule, int seeds)
 {
     g_autofree double *winners = g_new(double, seeds *SEARCHED_PROBLEMS_MAX);
-    double tries = 0;
+    struct cost cost = {0};
     for (int seed = 0; seed < seeds; seed++) {
         searched_jobs_take((struct searched_jobs *)searched, seed);
-        tries += run_campaign(searched, rule, &winners[seed * SEARCHED_PROBLEMS_MAX]);
+        run_campaign(searched, rule, &winners[seed * SEARCHED_PROBLEMS_MAX], &cost);
     }
     struct outcome_of_rule found = compare(searched, seeds, winners);
     g_autofree char *name =
         rule->close_configs > 0
             ? g_strdup_printf("%d, close ones %d", rule->configs, rule->close_configs)
             : g_strdup_printf("%d", rule->configs);
-    printf("%-20s %10.0f %10.1f %10.2f %10.1f\n", name, tries / seeds, 100 * found.agreeing,
+    printf("%-20s %10.0f %10.1f %10.1f %10.2f %10.1f\n", name, cost.tries / seeds,
+           100 * cost.seconds / seeds / searched_jobs_whole_seconds(searched), 100 * found.agreeing,
            100 * (exp(found.loss) - 1), 100 * (exp(found.worst) - 1));
     fflush(stdout);
 }
@@ -116,9 +120,9 @@ void search_twice_print(const char *set, const GPtrArray *spaces, int seeds)
     seeds = MAX(seeds, 2);
     searched_jobs_init(&searched, spaces, seeds, TRIES_MOST);
     printf(
-        "\ntwo campaigns from nothing, %s: %d problems, %d jobs, pairs of %d campaigns\n%-20s %10s %10s %10s %10s\n",
+        "\ntwo campaigns from nothing, %s: %d problems, %d jobs, pairs of %d campaigns\n%-20s %10s %10s %10s %10s %10s\n",
         set, searched.problem_count, searched.job_count, seeds, "configs of a job", "configs",
-        "agree %", "loss %", "most");
+        "seconds %", "agree %", "loss %", "most");
     for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
         print_rule(&searched, &rules[r], seeds);
     searched_jobs_clear(&searched);

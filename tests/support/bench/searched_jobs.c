@@ -72,10 +72,23 @@ static void set_job(const struct recorded_space *space, const struct replay_run 
     job->tries = (int)MIN(run->tries->len, SEARCHED_TRIES_MAX);
     for (int i = 0; i < job->tries; i++) {
         const struct replay_try *tried = &g_array_index(run->tries, struct replay_try, i);
+        const struct recorded_config *config =
+            &g_array_index(space->configs, struct recorded_config, tried->index);
         job->tried_ms[i] = tried->observed_ms;
-        job->true_ms[i] =
-            g_array_index(space->configs, struct recorded_config, tried->index).time_ms;
+        job->true_ms[i] = config->time_ms;
+        job->seconds[i] = config->seconds;
     }
+}
+
+double searched_jobs_whole_seconds(const struct searched_jobs *searched)
+{
+    double seconds = 0;
+    for (guint s = 0; s < searched->spaces->len; s++) {
+        const struct recorded_space *space = searched->spaces->pdata[s];
+        for (guint i = 0; i < space->configs->len; i++)
+            seconds += g_array_index(space->configs, struct recorded_config, i).seconds;
+    }
+    return seconds;
 }
 
 void searched_jobs_take(struct searched_jobs *searched, int seed)

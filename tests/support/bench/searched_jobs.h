@@ -15,6 +15,8 @@ struct searched_job {
     int tries;                           /* of the arrays */
     double tried_ms[SEARCHED_TRIES_MAX]; /* the times that the search saw; INFINITY for a failure */
     double true_ms[SEARCHED_TRIES_MAX];  /* the recorded times of the same configs */
+    double
+        seconds[SEARCHED_TRIES_MAX]; /* what they took, recorded: compiling, verifying, measuring */
 };
 
 struct searched_jobs {
@@ -33,6 +35,9 @@ void searched_jobs_init(struct searched_jobs *searched, const GPtrArray *spaces,
 void searched_jobs_clear(struct searched_jobs *searched);
 /* Sets the tries of each job to those of this seed. */
 void searched_jobs_take(struct searched_jobs *searched, int seed);
+
+/* What all configs of all spaces took, recorded. */
+double searched_jobs_whole_seconds(const struct searched_jobs *searched);
 
 /* The shortest of the job's first `tries` recorded times; INFINITY if all failed. */
 double searched_job_best(const struct searched_job *job, int tries);
