@@ -9,7 +9,7 @@
  *   ways     the time of a run taken in other ways than the protocol's: by them the difference between a recorded time
  *            and an outside program's can be told apart;
  *   racing   without a device: launches that the first look and the rule 'lost' save, and whether they drop the fastest config, in
- *            recorded spaces (SKIPJACK_DATA/spaces, tests/bench/spaces) with their recorded noise; and what three steps do to
+ *            recorded spaces (SKIPJACK_DATA/spaces, tests/bench/spaces/pocl) with their recorded noise; and what three steps do to
  *            the time of a space's fast configs;
  *   real     the same on configs of a solver's space, measured here.
  *
