@@ -56,7 +56,7 @@ GOptionEntry *request_options(struct request *request)
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"close-configs", 0, 0, G_OPTION_ARG_INT, &request->close_configs,
          "the same for a job whose best time is within 10 % of its problem's (96, or as many as a --configs that differs "
-         "from its default)",
+         "from its default; as many as --configs: all jobs try the same)",
          "N"},
         {"search-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->search_seconds,
          "a job's search ends when its configs took so much device time, 0 for no limit (0)",
@@ -167,11 +167,14 @@ bool request_check_close(const char *word, int64_t configs, int64_t close_config
 {
     if (close_configs == 0 || (configs > 0 && close_configs >= configs))
         return true;
-    g_autofree char *all = configs > 0 ? g_strdup_printf("%" G_GINT64_FORMAT " configs", configs)
-                                       : g_strdup("all configs");
-    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                "%s %" G_GINT64_FORMAT " is fewer than any job may try, %s; 0 is the default", word,
-                close_configs, all);
+    if (configs == 0)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "%s needs a limit of configs that it can exceed; there is none", word);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "%s %" G_GINT64_FORMAT " is fewer than any job may try, %" G_GINT64_FORMAT
+                    "; as many let all jobs try the same, 0 is the default",
+                    word, close_configs, configs);
     return false;
 }
 
@@ -260,12 +263,16 @@ int request_round_configs(const struct request *request)
     return request->configs > 0 ? MIN(request->configs, ROUND_CONFIGS_MAX) : ROUND_CONFIGS_MAX;
 }
 
+int request_close_of(int configs, int close_configs)
+{
+    if (close_configs == 0 && configs == REQUEST_DEFAULT_CONFIGS)
+        close_configs = REQUEST_DEFAULT_CLOSE;
+    return configs > 0 && close_configs > configs ? close_configs : 0;
+}
+
 int request_close_configs(const struct request *request)
 {
-    int configs = request->close_configs;
-    if (configs == 0 && request->configs == REQUEST_DEFAULT_CONFIGS)
-        configs = REQUEST_DEFAULT_CLOSE;
-    return configs > request->configs && !request->build_only ? configs : 0;
+    return request->build_only ? 0 : request_close_of(request->configs, request->close_configs);
 }
 
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error)

@@ -72,9 +72,9 @@ char **request_logins(const char *trust);
 /* Returns true if the value of a text option is NULL, or short enough for the database. */
 bool request_check_text(const char *option, const char *text, GError **error);
 
-/* The options that tune and `campaign create` share: --target --configs --search-seconds --min-gain --strategy --seed
- * --budget --final-seconds --deadline --solvers --all-solvers --workspace-limit --dynamic-only --deterministic --tunable-only --name. They point
- * into request. Free with g_free(). */
+/* The options that tune and `campaign create` share: --target --configs --close-configs --search-seconds --min-gain
+ * --strategy --seed --budget --final-seconds --deadline --solvers --all-solvers --workspace-limit --dynamic-only
+ * --deterministic --tunable-only --name. They point into request. Free with g_free(). */
 GOptionEntry *request_options(struct request *request);
 
 /* Reads the limits under which solvers are asked. COORDINATOR_ERROR_USAGE where the workspace is no number of bytes. */
@@ -85,7 +85,8 @@ bool request_read_limits(const char *workspace, struct context_limits *limits, G
 /* Returns an object with the solvers and limits that a campaign was made with, and with what ends the search of a job;
  * "workspace_limit" is null if it has none. A new reference. */
 json_t *request_limits_json(const struct campaign *campaign);
-/* Returns what ends the search of a job beside its configs: ", 30 s of its device, a gain below 1 %"; "" for nothing. Free
+/* Returns what ends the search of a job beside its configs: ", or 96 within 10 % of the problem's best, 30 s of its
+ * device, a gain below 1 %"; "" for nothing. Free
  * with g_free(). */
 char *request_search_ends_text(const struct campaign *campaign);
 /* Appends the options that set the request's limits to `words` (char *), for messages that suggest
@@ -146,6 +147,8 @@ bool request_takes_unpromising(const struct request *request);
 
 /* Most configs of a job whose best time is close to its problem's, as in struct campaign: asked for, or by default. */
 int request_close_configs(const struct request *request);
+/* The same of a description with these numbers; close_configs 0: by default. */
+int request_close_of(int configs, int close_configs);
 
 /* Returns how many configs a round has: few, so that every job is soon reached. A build-only
  * campaign has one round with all its configs, at most ROUND_CONFIGS_MAX. */

@@ -19,9 +19,10 @@ struct first_round {
 };
 
 /* Lists the open jobs (struct job_row *) that had no round yet; the entries point into the jobs.
- * Returns a GArray of struct first_round. *evaluations: the most configs that all jobs evaluate
- * in all their rounds, if one job of each problem is close to its best; a search that a time on the device ends gets as many as it has time for, at eval_seconds each
- * (0 where that is not known). A solver that this program lacks at the job's revision counts one config. */
+ * Returns a GArray of struct first_round. *evaluations: how many configs all jobs evaluate in all their rounds, each as
+ * many as it may; one job of each problem counts as close. A search that a time on the device ends gets as many as it has
+ * time for, at eval_seconds each (0 where that is not known). A solver that this program lacks at the job's revision
+ * counts one config. */
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
                           const struct target *target, double eval_seconds, int64_t *evaluations);
 int64_t first_rounds_configs(const GArray *rounds);

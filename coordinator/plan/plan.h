@@ -53,7 +53,7 @@ struct plan {
     int count;
     GArray *uncovered; /* struct plan_problem: problems that no solver serves */
     int64_t
-        configs; /* that all jobs together try at most, if one job of each problem is close to its best */
+        configs; /* of all jobs, each as many as it may try; one job of each problem counts as close */
     int left_out; /* jobs that were not planned because their solvers are not promising */
 };
 
@@ -91,10 +91,10 @@ int64_t plan_configs_within(int64_t configs, int round_configs, double search_se
 int plan_round_configs(const struct solver *solver, const struct campaign *campaign);
 
 /*
- * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
- * revisions and hashes, target, stack, strategy, seed, limits, build_only, configs of
- * a job, of a close one and of a round, seconds and gain at which a job's search ends; and over the problem and solver of each job that was planned for it. The order of problems and
- * solvers does not count, nor does the budget: asking for more time is the same campaign. Free with g_free().
+ * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with revisions and hashes, target, stack,
+ * strategy, seed, limits, build_only, configs of a job, of a close one and of a round, seconds and gain at which a job's
+ * search ends; and over the problem and solver of each job that was planned for it. The order of problems and solvers
+ * does not count, nor does the budget: asking for more time is the same campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request, const struct plan *plan);
 

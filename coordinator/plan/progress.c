@@ -122,7 +122,10 @@ double progress_farm_eta(const struct farm_campaign *c)
     int64_t rounds = c->configs_limit > 0
                          ? (c->configs_limit + c->round_configs - 1) / MAX(c->round_configs, 1)
                          : c->highest_round + 1;
-    rounds = MAX(rounds, c->highest_round + 1);
+    int64_t open = c->jobs - c->done - c->failed;
+    /* Few jobs go on behind configs_limit, so the open ones count with one round more than they have on the average. */
+    rounds = MAX(rounds,
+                 c->configs_limit > 0 ? c->rounds_behind / MAX(open, 1) + 1 : c->highest_round + 1);
     const struct progress progress = {
         .jobs = (int)c->jobs,
         .done = (int)c->done,
@@ -181,7 +184,7 @@ char *progress_text(const struct progress *progress, int64_t configs_total, doub
     g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, configs);
     if (configs_total > 0)
         g_string_append_printf(text, " of %s%" G_GINT64_FORMAT,
-                               progress->budget_seconds > 0 ? "at most " : "",
+                               progress->budget_seconds > 0 ? "about " : "",
                                MAX(configs_total, configs));
     if (progress->build_only)
         g_string_append(text, " built, not measured");

@@ -40,8 +40,8 @@ struct job {
     /* The campaign's limits, under which configs and solutions are made. */
     struct context_limits limits;
     int strikes;
-    /* For eval claims: the lowest verified median of the problem in the campaign, by any solver,
-     * in ms; 0 for none. */
+    /* The lowest verified median of the problem in the campaign, by any solver, in ms; 0 for none. Build claims of a
+     * first round have none, nor have those of a database whose functions are older. */
     double best_ms;
     /* struct round *: the stored rounds; in an eval claim the last one is the open round. */
     GPtrArray *rounds;

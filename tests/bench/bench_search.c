@@ -345,8 +345,8 @@ static void print_gain(const char *label, const char *set, int budget, double ga
     fflush(stdout);
 }
 
-/* The runs of all spaces of a set go by one table of costs: a row for each budget, a column for each gain. */
-/* own: the set of PoCL, else the spaces of SKIPJACK_DATA. */
+/* The runs of all spaces of a set go by one table of costs: a row for each budget, a column for each gain. own: the spaces
+ * of PoCL; else those of SKIPJACK_DATA. */
 static void measure_gain_set(const struct bench *bench, const struct scenario *scenario, bool own)
 {
     struct gain_cost costs[G_N_ELEMENTS(gain_budgets)][G_N_ELEMENTS(gains)] = {0};

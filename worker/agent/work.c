@@ -145,6 +145,11 @@ static void work_search(const struct work *work, double problem_ms, struct searc
     };
 }
 
+double work_problem_ms(const struct work *work)
+{
+    return work->job->best_ms > 0 ? work->job->best_ms : INFINITY;
+}
+
 static void config_pending(struct round *round, int index, const struct perf_config *config)
 {
     round->configs[index] = *config;
@@ -187,8 +192,7 @@ static GArray *next_configs(const struct work *work)
     int default_index;
     if (work->job->wish)
         return wished_configs(work);
-    /* Whoever stored the last round knew the problem's best time, and found that the search goes on. */
-    work_search(work, INFINITY, &search);
+    work_search(work, work_problem_ms(work), &search);
     return search_propose(&search, &default_index);
 }
 

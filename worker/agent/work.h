@@ -49,9 +49,12 @@ struct log_about work_about(const struct work *work);
  * open one. Its configs are the ones that the job's wish lists to be measured again, or else the
  * next ones of its search. Returns false if nothing is left to propose. */
 bool work_propose(struct work *work);
-/* Whether the search would propose another config after the job's rounds. problem_ms: the best time of the problem, by any
- * job of the campaign; 0 for none. *end: why not; SEARCH_GOES_ON if it would, or if the open round measures again, which
- * says nothing of the search. */
+/* The best time of the problem that a build claim says, for work_more(); INFINITY where it says none: then the worker that
+ * measured the last round has asked whether the search goes on. */
+double work_problem_ms(const struct work *work);
+/* Whether the search would propose another config after the job's rounds. problem_ms: the best time of the problem, by
+ * any job of the campaign; 0 for none, INFINITY if unknown (struct search_budget's `rival`). *end: why not; SEARCH_GOES_ON
+ * if it would, or if the open round measures again, which says nothing of the search. */
 bool work_more(const struct work *work, double problem_ms, enum search_end *end);
 /* Index of the default config in the open round, -1 if the round does not have it, or is a final. */
 int work_default_index(const struct work *work);

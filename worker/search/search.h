@@ -1,6 +1,7 @@
 /*
  * Proposes the configs that a job's next round tries. A proposal is a pure function of struct search: the same
- * strategy, seed, prior, attempts and stored history give the same configs on any node, so a job replays exactly.
+ * strategy, seed, prior, attempts and stored history give the same configs on any node, so a job replays exactly. How
+ * many a close job tries also depends on what other jobs of the problem found (rival_ms).
  *
  * A job's first round begins with the default config. Every later round measures the default again before
  * anything else, as the baseline that shows drift; this repetition does not count against the limit.

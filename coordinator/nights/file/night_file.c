@@ -223,7 +223,7 @@ static const struct field search_fields[] = {
      .standard = "0",
      .says =
          "the same for a job whose best time is within 10 % of its problem's; 0 for 96, or as many as a `configs` that "
-         "differs from its default"},
+         "differs from its default; as many as `configs`: all jobs try the same"},
     {.name = "search_seconds",
      .kind = FIELD_NUMBER,
      .offset = NIGHT(search.search_seconds),

@@ -310,8 +310,9 @@ static void estimate_jobs(struct night_target_plan *plan, const struct request *
     for (guint i = 0; i < plan->jobs->len; i++) {
         struct planned_job *job = &g_array_index(plan->jobs, struct planned_job, i);
         const struct solver *solver = solver_find(job->job.solver);
-        job->configs = plan_expected_configs(solver, &job->job.problem, &context, request->configs,
-                                             request_close_configs(request), counted);
+        job->configs = plan_expected_configs(
+            solver, &job->job.problem, &context, request->configs,
+            job->action == NIGHT_ACTION_AGAIN ? 0 : request_close_configs(request), counted);
         job->estimate = estimator_ask(estimator, job->job.solver, job->action, job->configs,
                                       request->search_seconds, REQUEST_ROUND_CONFIGS);
         night_estimate_add(&plan->estimate, &job->estimate);

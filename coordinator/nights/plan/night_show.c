@@ -166,7 +166,8 @@ json_t *night_plan_json(const struct night_file *file, const struct night_source
                      "problems", (int)sources->problems->len, "caps", "node_hours",
                      caps->node_seconds / HOUR, "deadline_seconds", caps->deadline_seconds, "jobs",
                      caps->jobs, "fitting", caps->fitting, "search", "configs",
-                     (int)file->search.configs, "close_configs", (int)file->search.close_configs,
+                     (int)file->search.configs, "close_configs",
+                     request_close_of((int)file->search.configs, (int)file->search.close_configs),
                      "search_seconds", file->search.search_seconds, "min_gain",
                      file->search.min_gain, "targets", targets);
 }
@@ -271,6 +272,11 @@ static void print_target(const struct night_target_plan *plan)
 /* Says what ends searches before their last config. */
 static void print_search_ends(const struct night_file *file)
 {
+    int close = request_close_of((int)file->search.configs, (int)file->search.close_configs);
+    if (close > 0)
+        printf(
+            "\na job within 10 %% of its problem's best tries up to %d configs: the estimates count one for each problem\n",
+            close);
     if (file->search.search_seconds > 0)
         printf(
             "\na job's search ends after %g s of its device: the estimates count no more configs\n",

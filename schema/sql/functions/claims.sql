@@ -230,8 +230,8 @@ BEGIN
 END $$;
 
 -- Returns what a worker needs to know of the jobs that it claimed: quarantined configs
--- and stored rounds; for evaluation also the open round, and the problem's best time in
--- the campaign so far. That time is one look into results for each job, not a join: a
+-- and stored rounds; for evaluation also the open round; and for all but a job's first build the
+-- problem's best time in the campaign so far. That time is one look into results for each job, not a join: a
 -- plan made before the planner has statistics of grown tables may read all of them in a
 -- join.
 CREATE OR REPLACE FUNCTION claimed_jobs(taken bundles[], build boolean)
@@ -263,7 +263,7 @@ BEGIN
     RETURN QUERY
         SELECT campaign, b.solver_id, b.round_no, b.position, b.strikes, b.fence, j.id,
                j.problem_id,
-               CASE WHEN NOT build THEN
+               CASE WHEN NOT build OR b.round_no > 0 THEN
                    (SELECT min((SELECT k.median_ms FROM results k
                                 WHERE k.campaign_id = campaign AND k.job_id = o.id AND k.rank = 0))
                     FROM jobs o

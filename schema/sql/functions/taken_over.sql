@@ -147,7 +147,8 @@ BEGIN
                        AND (e.search_end = 'space'
                             OR (e.search_end IS NULL
                                 AND (o.configs_limit = 0 OR t.tried < o.configs_limit)))
-                       AND (c.configs_limit = 0 OR t.tried <= c.configs_limit)))
+                       AND (c.configs_limit = 0
+                            OR t.tried <= greatest(c.configs_limit, c.close_configs))))
     SELECT a.fresh, a.job, a.rounds FROM answers a
     CROSS JOIN LATERAL (SELECT count(*) AS lost
                         FROM results k, unnest(string_to_array(k.kernel_keys, ',')) AS u(key),

@@ -33,7 +33,7 @@ close $file;
 
 run(2, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--final-seconds', '-1');
 my $id = decode_json(run(0, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--solvers',
-                         'ConvDirectNaive,ConvCpuDirect', '--configs', 3, '--close-configs', 5, '--final-seconds', 0.5, '--json'))->{id};
+                         'ConvDirectNaive,ConvCpuDirect', '--configs', 3, '--final-seconds', 0.5, '--json'))->{id};
 
 # Starts a worker, and waits until it has the second measurement. Returns its id.
 sub worker_of_it {
@@ -68,11 +68,6 @@ is sql("SELECT state FROM finals"), 'stored', 'another worker measured it';
 is sql("SELECT state FROM campaigns"), 'done', 'the campaign is done';
 is sql("SELECT count(*) FROM results WHERE wins AND low_ms <= median_ms AND median_ms <= high_ms"), 1,
     'one result wins, with an interval around its median';
-
-my %tried = split /[|\n]/, sql("SELECT s.name, count(DISTINCT v.config) FROM rounds r JOIN jobs j ON j.id = r.job_id"
-                              . " JOIN solvers s ON s.id = j.solver_id"
-                              . " CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v GROUP BY 1");
-is_deeply \%tried, {ConvDirectNaive => 1, ConvCpuDirect => 5}, 'a solver close to the best time tried more';
 
 my $report = decode_json(run(0, 'report', '--campaign', $id, '--json'));
 my $row = $report->{problems}[0];

@@ -320,40 +320,39 @@ static void test_why_searches_ended_is_kept(void)
     farm_clear(&farm);
 }
 
-/* Cases: a search, by configs of a close job, seconds and gain, that ended for a reason, and whether its job answers a search with others. A
- * search that goes at least as far answers, and one that tried its whole space. */
+/* Cases: a search that ended for a reason with two configs, and whether its job answers a search with other limits. A
+ * search that goes at least as far answers, and one that tried its whole space, if the other allows so many. */
 static void test_a_search_that_ended_sooner_answers_none_that_goes_on(void)
 {
     static const struct {
         enum search_end end;
-        int close_configs;
+        int configs, close_configs; /* close_configs: of the other search; the first has 12 */
         double seconds, gain;
         int reused;
     } cases[] = {
-        {SEARCH_GAIN_SMALL, 12, 2.5, 1, 1},  {SEARCH_GAIN_SMALL, 12, 2.5, 0, 0},
-        {SEARCH_GAIN_SMALL, 12, 2.5, 2, 1},  {SEARCH_GAIN_SMALL, 12, 2.5, 0.5, 0},
-        {SEARCH_GAIN_SMALL, 12, 2, 1, 1},    {SEARCH_SECONDS_SPENT, 12, 3, 1, 0},
-        {SEARCH_SECONDS_SPENT, 12, 0, 1, 0}, {SEARCH_SPACE_TRIED, 12, 0, 0, 1},
-        {SEARCH_TRIES_SPENT, 12, 2.5, 1, 1}, {SEARCH_TRIES_SPENT, 13, 2.5, 1, 0},
-        {SEARCH_SPACE_TRIED, 0, 2.5, 1, 1},
+        {SEARCH_GAIN_SMALL, 9, 12, 2.5, 1, 1},  {SEARCH_GAIN_SMALL, 9, 12, 2.5, 0, 0},
+        {SEARCH_GAIN_SMALL, 9, 12, 2.5, 2, 1},  {SEARCH_GAIN_SMALL, 9, 12, 2.5, 0.5, 0},
+        {SEARCH_GAIN_SMALL, 9, 12, 2, 1, 1},    {SEARCH_SECONDS_SPENT, 9, 12, 3, 1, 0},
+        {SEARCH_SECONDS_SPENT, 9, 12, 0, 1, 0}, {SEARCH_SPACE_TRIED, 9, 12, 0, 0, 1},
+        {SEARCH_TRIES_SPENT, 9, 12, 2.5, 1, 1}, {SEARCH_TRIES_SPENT, 9, 13, 2.5, 1, 0},
+        {SEARCH_SPACE_TRIED, 9, 0, 2.5, 1, 1},  {SEARCH_SPACE_TRIED, 1, 11, 2.5, 1, 1},
+        {SEARCH_SPACE_TRIED, 1, 0, 2.5, 1, 0},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct farm farm;
         int reused = -1;
         struct progress progress;
-        farm_init(&farm, &(struct order){.jobs = 1,
-                                         .configs_limit = 9,
-                                         .close_configs = 12,
-                                         .search_seconds = 2.5,
-                                         .min_gain = 1});
+        struct order order = {.jobs = 1,
+                              .configs_limit = cases[i].configs,
+                              .close_configs = 12,
+                              .search_seconds = 2.5,
+                              .min_gain = 1};
+        farm_init(&farm, &order);
         work_until(&farm, cases[i].end);
-        int64_t next = farm_create(farm.store,
-                                   &(struct order){.jobs = 1,
-                                                   .configs_limit = 9,
-                                                   .close_configs = cases[i].close_configs,
-                                                   .search_seconds = cases[i].seconds,
-                                                   .min_gain = cases[i].gain},
-                                   &reused);
+        order.close_configs = cases[i].close_configs;
+        order.search_seconds = cases[i].seconds;
+        order.min_gain = cases[i].gain;
+        int64_t next = farm_create(farm.store, &order, &reused);
         g_test_message("case %d", (int)i);
         g_assert_cmpint(reused, ==, cases[i].reused);
         g_assert_true(store_progress(farm.store, next, &progress, NULL));

@@ -232,7 +232,7 @@ static void a_close_search_may_try_more(void)
     }
 }
 
-/* Not even one verified config: nothing is close, unless somebody who knows said so. */
+/* Not even one verified config: nothing is close, unless somebody else has judged that (rival INFINITY). */
 static void a_search_without_a_time_is_not_close(void)
 {
     struct searcher_setup setup = setup_of(SEARCH_RANDOM, 3);
@@ -241,6 +241,10 @@ static void a_search_without_a_time_is_not_close(void)
     g_assert_cmpint(made_batch(searcher, 4, made_failure, NULL), ==, 2);
     g_assert_cmpint(made_batch(searcher, 4, made_failure, NULL), ==, 0);
     g_assert_cmpint(searcher_end(searcher, 4), ==, SEARCH_TRIES_SPENT);
+    setup.budget.rival = INFINITY;
+    g_autoptr(Searcher) judged = searcher_new(&setup);
+    g_assert_cmpint(made_batch(judged, 4, made_failure, NULL), ==, 2);
+    g_assert_cmpint(made_batch(judged, 4, made_failure, NULL), ==, 4);
 }
 
 static void what_others_tried_counts_for_no_budget(void)

@@ -4,8 +4,8 @@
 
 #include "tests/support/bench/noise_subject.h"
 
-/* Measures every config of each recorded space (SKIPJACK_DATA/spaces and tests/bench/spaces/pocl) in random orders. A run's
- * time is drawn from the config's recorded readings, or from the recorded spread. Prints a table; says so if there are no spaces. */
+/* Measures every config of each recorded space (SKIPJACK_DATA/spaces and tests/bench/spaces/pocl) in random orders. A
+ * run's time is drawn from the config's recorded readings, or from the recorded spread. Prints a table; says so if there are no spaces. */
 void noise_racing_recorded(void);
 /* Measures the fast configs of each recorded space again and again, with the whole protocol and without one of the steps
  * that deal with noise. */

@@ -143,7 +143,7 @@ static double time_over_optima(const struct network *network)
     return time / optimum;
 }
 
-/* What a rule made of a budget: the network's time over that of all optima, and the recorded seconds of the configs. */
+/* A campaign's end: the network's time over that of all optima, and the recorded seconds of the configs. */
 struct outcome_of_budget {
     double ratio, seconds;
 };

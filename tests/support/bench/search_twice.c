@@ -11,8 +11,22 @@
 
 static const struct rule {
     int configs, close_configs; /* of a job; close_configs 0: as any other */
-} rules[] = {{4, 0},  {8, 0},  {16, 0},  {32, 0},  {48, 0},
-             {64, 0}, {96, 0}, {32, 64}, {32, 96}, {32, 128}};
+    double close; /* how many times the problem's best time a close job's takes at most */
+} rules[] = {
+    {.configs = 4},
+    {.configs = 8},
+    {.configs = 16},
+    {.configs = 32},
+    {.configs = 48},
+    {.configs = 64},
+    {.configs = 96},
+    {.configs = 32, .close_configs = 64, .close = SEARCH_CLOSE},
+    {.configs = 32, .close_configs = 96, .close = SEARCH_CLOSE},
+    {.configs = 32, .close_configs = 128, .close = SEARCH_CLOSE},
+    {.configs = 32, .close_configs = 96, .close = 1.02},
+    {.configs = 32, .close_configs = 96, .close = 1.05},
+    {.configs = 32, .close_configs = 96, .close = 1.2},
+};
 #define TRIES_MOST 128
 
 struct job_state {
@@ -28,10 +42,10 @@ static void do_round(const struct searched_job *job, int most, struct job_state 
         state->best_ms = fmin(state->best_ms, job->tried_ms[state->tries]);
 }
 
-/* Most configs of a job that has tried `configs` of them, or fewer. */
+/* Most configs of a job as things are now. A job is asked whether it is close when its `configs` are spent. */
 static int most_of(const struct rule *rule, const struct job_state *state, double problem_ms)
 {
-    bool is_close = state->tries >= rule->configs && state->best_ms <= SEARCH_CLOSE * problem_ms;
+    bool is_close = state->tries >= rule->configs && state->best_ms <= rule->close * problem_ms;
     return is_close ? MAX(rule->close_configs, rule->configs) : rule->configs;
 }
 
@@ -106,7 +120,7 @@ static void print_rule(const struct searched_jobs *searched, const struct rule *
     struct outcome_of_rule found = compare(searched, seeds, winners);
     g_autofree char *name =
         rule->close_configs > 0
-            ? g_strdup_printf("%d, close ones %d", rule->configs, rule->close_configs)
+            ? g_strdup_printf("%d, to %.2f %d", rule->configs, rule->close, rule->close_configs)
             : g_strdup_printf("%d", rule->configs);
     printf("%-20s %10.0f %10.1f %10.1f %10.2f %10.1f\n", name, cost.tries / seeds,
            100 * cost.seconds / seeds / searched_jobs_whole_seconds(searched), 100 * found.agreeing,

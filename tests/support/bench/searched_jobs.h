@@ -36,7 +36,7 @@ void searched_jobs_clear(struct searched_jobs *searched);
 /* Sets the tries of each job to those of this seed. */
 void searched_jobs_take(struct searched_jobs *searched, int seed);
 
-/* What all configs of all spaces took, recorded. */
+/* Returns the recorded seconds of all configs of all spaces. */
 double searched_jobs_whole_seconds(const struct searched_jobs *searched);
 
 /* The shortest of the job's first `tries` recorded times; INFINITY if all failed. */

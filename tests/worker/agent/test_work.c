@@ -99,6 +99,43 @@ static void quarantine_concerns_the_same_solver_as_it_was_then(void)
                         failure_name(cases[i].expected));
 }
 
+/* ---- the problem's best time ---- */
+
+/* A job whose tries are spent goes on if it is close to its problem's best time. A build claim goes by the time that it
+ * says, and if it says none, as one of older functions does, by whoever measured the last round. */
+static void a_job_close_to_its_problems_best_goes_on(void)
+{
+    static const struct {
+        double problem_ms;
+        bool measured_goes_on, built_goes_on;
+    } cases[] = {{0.5, false, false}, {0.95, true, true}, {1, true, true}, {0, true, true}};
+    struct target target;
+    g_assert_true(target_parse(TARGET, &target, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct work work;
+        enum search_end end;
+        struct job *job = make_job(&target);
+        g_autoptr(GPtrArray) quarantine = g_ptr_array_new();
+        struct round *round = job->rounds->pdata[0];
+        round->outcomes[0] =
+            (struct outcome){.failure = FAILURE_NONE, .n = 5, .min_ms = 1, .median_ms = 1};
+        job->configs_limit = 1;
+        job->close_configs = 3;
+        job->round_configs = 4;
+        job->best_ms = cases[i].problem_ms;
+        g_test_message("the problem takes %g ms", cases[i].problem_ms);
+        work_init(&work, job, &target, POOL_BUILD, quarantine);
+        g_assert_cmpstr(work.refusal, ==, NULL);
+        g_assert_true(work_more(&work, cases[i].problem_ms, &end) == cases[i].measured_goes_on);
+        g_assert_cmpint(end, ==, cases[i].measured_goes_on ? SEARCH_GOES_ON : SEARCH_TRIES_SPENT);
+        g_assert_true(work_propose(&work) == cases[i].built_goes_on);
+        if (cases[i].built_goes_on)
+            g_assert_cmpint(work.round->config_count, ==,
+                            3); /* the default again, and two new ones */
+        work_clear(&work);
+    }
+}
+
 /* ---- limits ---- */
 
 /* A worker proposes configs under the campaign's limits: here no workspace is allowed. */
@@ -304,6 +341,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/work/a_job_close_to_its_problems_best_goes_on",
+                    a_job_close_to_its_problems_best_goes_on);
     g_test_add_func("/work/proposals_keep_to_the_campaigns_limits",
                     proposals_keep_to_the_campaigns_limits);
     g_test_add_func("/job_work/quarantine/concerns_the_same_solver_as_it_was_then",

@@ -1,7 +1,5 @@
 #include "worker/agent/build/build_job.h"
 
-#include <math.h>
-
 #include "worker/agent/build/build_pool.h"
 #include "worker/agent/build/build_target.h"
 #include "worker/agent/build/compilation.h"
@@ -91,7 +89,7 @@ static void build_job_end_without_round(struct build_job *job)
     enum search_end end;
     build_job_move(job, BUILD_JOB_END, NULL);
     if (job->work.job->rounds->len > 0) {
-        work_more(&job->work, INFINITY, &end);
+        work_more(&job->work, work_problem_ms(&job->work), &end);
         call_finish_job(agent, &job->work, end, build_job_answered, job);
     } else
         call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK,
