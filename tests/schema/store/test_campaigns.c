@@ -299,13 +299,15 @@ static void test_why_searches_ended_is_kept(void)
     for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
         work_until(&farm, (enum search_end)end);
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpfloat(job->best_ms, ==, 0);
     farm_built(&farm, job, 0);
     job_free(job);
     job = farm_claim_one(&farm, 0, POOL_EVAL);
     farm_round(&farm, job, 0, true, 1);
     job_free(job);
-    /* This job's search turns out to be over when its next round is built. */
+    /* This job's search turns out to be over when its next round is built: the claim says the problem's best time. */
     job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_cmpfloat(job->best_ms, >, 0);
     g_assert_true(store_finish_job(farm.store, job, SEARCH_GAIN_SMALL, &error));
     g_assert_no_error(error);
     job_free(job);

@@ -195,6 +195,9 @@ static void test_size_of_long_runs(void)
     job.device = &script.fake.device;
     g_assert_true(measure_size(&job, 0.23, &next, &size, NULL));
     g_assert_cmpint(size.batch, ==, 3);
+    job.floor_ms = 0.0045; /* 20 floors are two runs, a quarter of a millisecond is five */
+    g_assert_true(measure_size(&job, 0.0645, &next, &size, NULL));
+    g_assert_cmpint(size.batch, ==, 5);
     g_assert_cmpint(script.runs, ==, 0);
     g_assert_true(measure_size(&job, NAN, &next, &size, NULL));
     g_assert_true(size.impossible);
