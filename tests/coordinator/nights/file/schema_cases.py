@@ -91,8 +91,8 @@ def cases():
                 yield f"{where} = {json.dumps(value)[:60]}", changed
 
 
-# Rules that neither the table nor the schema can express: known solvers, and a target twice.
-BEYOND = ("solvers: there is no solver", "name a target once")
+# Rules that neither the table nor the schema can express: known solvers, a target twice, and what close jobs may try.
+BEYOND = ("solvers: there is no solver", "name a target once", "search.close_configs")
 
 every = list(cases())
 answers = subprocess.run([sys.argv[3]], input="".join(json.dumps(c) + "\n" for _, c in every), text=True,
