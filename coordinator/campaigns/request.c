@@ -8,6 +8,7 @@
 #include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/byte_count.h"
+#include "solvers/search/searcher.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -55,8 +56,9 @@ GOptionEntry *request_options(struct request *request)
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"close-configs", 0, 0, G_OPTION_ARG_INT, &request->close_configs,
-         "the same for a job whose best time is within 10 % of its problem's (96, or as many as a --configs that differs "
-         "from its default; as many as --configs: all jobs try the same)",
+         "the same for a job whose best time is within " G_STRINGIFY(SEARCH_CLOSE_PERCENT) " % of its problem's (" G_STRINGIFY(
+             REQUEST_DEFAULT_CLOSE) ", or as many as a --configs that differs "
+                                    "from its default; as many as --configs: all jobs try the same)",
          "N"},
         {"search-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->search_seconds,
          "a job's search ends when its configs took so much device time, 0 for no limit (0)",
@@ -309,12 +311,17 @@ json_t *request_limits_json(const struct campaign *campaign)
                      "tunable_only", limits->tunable_only);
 }
 
+char *request_close_text(int close_configs)
+{
+    return close_configs > 0 ? g_strdup_printf(", or %d within %d %% of the problem's best",
+                                               close_configs, SEARCH_CLOSE_PERCENT)
+                             : g_strdup("");
+}
+
 char *request_search_ends_text(const struct campaign *campaign)
 {
-    GString *text = g_string_new(NULL);
-    if (campaign->close_configs > 0)
-        g_string_append_printf(text, ", or %d within 10 %% of the problem's best",
-                               campaign->close_configs);
+    g_autofree char *close = request_close_text(campaign->close_configs);
+    GString *text = g_string_new(close);
     if (campaign->search_seconds > 0)
         g_string_append_printf(text, ", %g s of its device", campaign->search_seconds);
     if (campaign->min_gain > 0)

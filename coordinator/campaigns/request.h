@@ -85,6 +85,9 @@ bool request_read_limits(const char *workspace, struct context_limits *limits, G
 /* Returns an object with the solvers and limits that a campaign was made with, and with what ends the search of a job;
  * "workspace_limit" is null if it has none. A new reference. */
 json_t *request_limits_json(const struct campaign *campaign);
+/* Returns what follows the number of configs of any job: ", or 96 within 10 % of the problem's best"; "" where close jobs
+ * try as many (0). Free with g_free(). */
+char *request_close_text(int close_configs);
 /* Returns what ends the search of a job beside its configs: ", or 96 within 10 % of the problem's best, 30 s of its
  * device, a gain below 1 %"; "" for nothing. Free
  * with g_free(). */

@@ -37,7 +37,8 @@ struct search_budget {
 
 /* One search of several for the same problem wins. One that came so close in its first tries may still win
  * (coordinator/CAMPAIGNS.md has the figures). */
-#define SEARCH_CLOSE 1.1
+#define SEARCH_CLOSE_PERCENT 10
+#define SEARCH_CLOSE         (1 + SEARCH_CLOSE_PERCENT / 100.0)
 
 /* A search of a solver's own, which replaces the strategy's: writes at most `wanted` configs, the most promising
  * first, and returns how many; 0 when it is over. tries: each config once, in the order of the first try. The searcher

@@ -1,7 +1,7 @@
 /*
  * Search strategies on recorded spaces: those of SKIPJACK_DATA/spaces (other programs' kernels on GPUs) and those of
- * tests/bench/spaces (our solvers, on an H100 and on PoCL). How many configs are tried until one is within 5 % and within 1 % of the
- * fastest, failed ones included: for each space the median and the 95th percentile of the seeds, then the geometric
+ * tests/bench/spaces (our solvers, on an H100 and on PoCL). How many configs are tried until one is within 5 % and within
+ * 1 % of the fastest, failed ones included: for each space the median and the 95th percentile of the seeds, then the geometric
  * means over the spaces (skipjack replay counts; coordinator/replay/REPLAY.md).
  *
  * Without a prior; with a prior from another device, as the product stores it and with less; where the other device is
@@ -32,22 +32,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The spaces of a row of a table: a folder, and whether they are of our own solvers. */
+/* The spaces of a row of a table. Those of SKIPJACK_DATA come first, then those of our own solvers. */
 static const struct bench_set {
     const char *name;
     const char *folder; /* NULL for SKIPJACK_DATA/spaces */
 } sets[] = {
     {"GPUs: constants chosen on", NULL},
     {"GPUs: judged", NULL},
-    {"ours on an H100: judged", "tests/bench/spaces/h100"},
-    {"ours on an H100: ends chosen on", "tests/bench/spaces/h100-chosen"},
-    {"ours on PoCL: judged", "tests/bench/spaces/pocl"},
+    {"ours, H100: judged", "tests/bench/spaces/h100"},
+    {"ours, H100: ends chosen on", "tests/bench/spaces/h100-chosen"},
+    {"ours, PoCL: judged", "tests/bench/spaces/pocl"},
 };
-enum {
-    CHOSEN_SET,
-    JUDGED_SET,
-    FIRST_OWN_SET
-}; /* of SKIPJACK_DATA/spaces; those after them are our own */
+enum { CHOSEN_SET, JUDGED_SET, FIRST_OWN_SET };
 
 /* Smaller spaces take part in campaigns, but are no test of a search. */
 #define SPACE_LEAST 18

@@ -10,7 +10,7 @@ use Patience qw($patience);
 use POSIX qw(WNOHANG);
 use Test::More;
 use Time::HiRes qw(sleep time);
-our @EXPORT_OK = qw($program $folder $patience run json_of write_file read_file finish);
+our @EXPORT_OK = qw($program $folder $patience run json_of write_file read_file finish sql);
 
 our $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
@@ -66,6 +66,15 @@ sub run {
     open my $file, '<', "$folder/errors" or die $!;
     local $/;
     return ($output, scalar(<$file>) // '', $status);
+}
+
+# The answer of the home's database to a statement, its rows by lines and its columns by '|'.
+sub sql {
+    my ($statement) = @_;
+    open my $psql, '-|', $program, 'db', 'psql', '-qAtc', "SET search_path = skipjack; $statement" or die $!;
+    local $/;
+    my $answer = <$psql> // '';
+    return $answer =~ s/\n\z//r;
 }
 
 # What it prints with --json.

@@ -133,10 +133,7 @@ static int dry_run(struct autotune_command *c, GError **error)
                plan->steps->len, g_hash_table_size(problems) - before,
                plan_bound_ms(plan, &machine.target));
     }
-    int close = request_close_configs(&c->request);
-    g_autofree char *more =
-        close > 0 ? g_strdup_printf(", or %d within 10 %% of the problem's best", close)
-                  : g_strdup("");
+    g_autofree char *more = request_close_text(request_close_configs(&c->request));
     printf("%u problems in all, at most %d configs of each solver%s\n", g_hash_table_size(problems),
            c->request.configs, more);
     bool fits = plans->len == 0 || pins_check(c->parsed_pins, plans, &machine.target, error);

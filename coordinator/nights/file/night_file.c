@@ -3,6 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/fields/fields.h"
 #include "schema/small_file.h"
+#include "solvers/search/searcher.h"
 
 #include <string.h>
 
@@ -221,9 +222,9 @@ static const struct field search_fields[] = {
      .offset = NIGHT(search.close_configs),
      .most = 1e6,
      .standard = "0",
-     .says =
-         "the same for a job whose best time is within 10 % of its problem's; 0 for 96, or as many as a `configs` that "
-         "differs from its default; as many as `configs`: all jobs try the same"},
+     .says = "the same for a job whose best time is within " G_STRINGIFY(SEARCH_CLOSE_PERCENT) " % of its problem's; 0 for " G_STRINGIFY(
+         REQUEST_DEFAULT_CLOSE) ", or as many as a `configs` that "
+                                "differs from its default; as many as `configs`: all jobs try the same"},
     {.name = "search_seconds",
      .kind = FIELD_NUMBER,
      .offset = NIGHT(search.search_seconds),

@@ -4,6 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/plan/problem_text.h"
 #include "solvers/problem/problem_key.h"
+#include "solvers/search/searcher.h"
 
 #include <stdio.h>
 
@@ -275,8 +276,8 @@ static void print_search_ends(const struct night_file *file)
     int close = request_close_of((int)file->search.configs, (int)file->search.close_configs);
     if (close > 0)
         printf(
-            "\na job within 10 %% of its problem's best tries up to %d configs: the estimates count one for each problem\n",
-            close);
+            "\na job within %d %% of its problem's best tries up to %d configs: the estimates count one for each problem\n",
+            SEARCH_CLOSE_PERCENT, close);
     if (file->search.search_seconds > 0)
         printf(
             "\na job's search ends after %g s of its device: the estimates count no more configs\n",

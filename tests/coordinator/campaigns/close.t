@@ -3,45 +3,25 @@
 # machine's own device.
 use strict;
 use warnings;
-use JSON::PP qw(decode_json);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder $patience);
+use ScratchProgram qw($folder run json_of write_file sql);
 use Test::More;
 
-# Returns standard output; asserts the exit status.
-sub run {
-    my ($expected, @words) = @_;
-    my $output = qx(timeout $patience '$program' @words 2>'$folder/errors');
-    is $? >> 8, $expected, "'@words[0, 1]' ends with $expected" or diag $output, qx(cat '$folder/errors');
-    return $output;
-}
-
-sub errors { return qx(cat '$folder/errors'); }
-
-sub sql {
-    my ($text) = @_;
-    open my $psql, '-|', $program, 'db', 'psql', '-qAtc', "SET search_path = skipjack; $text" or die $!;
-    local $/;
-    my $answer = <$psql> // '';
-    return $answer =~ s/\n\z//r;
-}
-
-open my $file, '>', "$folder/one.txt" or die $!;
-print $file "./bin/MIOpenDriver conv -n 1 -c 32 -k 32 -H 28 -W 28 -p 1 -q 1 -y 3 -x 3 -F 1\n";
-close $file;
+write_file("$folder/one.txt", "./bin/MIOpenDriver conv -n 1 -c 32 -k 32 -H 28 -W 28 -p 1 -q 1 -y 3 -x 3 -F 1\n");
 
 my @create = ('campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--final-seconds', 0);
-run(2, @create, '--configs', 4, '--close-configs', 3);
-like errors(), qr/--close-configs 3 is fewer than any job may try, 4; .*0 is the default/, 'fewer configs are refused';
-run(2, @create, '--configs', 0, '--close-configs', 3);
-like errors(), qr/--close-configs needs a limit of configs/, 'and more than all';
+my ($output, $errors, $status) = run(@create, '--configs', 4, '--close-configs', 3);
+is $status, 2, 'fewer configs are refused';
+like $errors, qr/--close-configs 3 is fewer than any job may try, 4; .*0 is the default/, 'with the limit of all jobs';
+($output, $errors, $status) = run(@create, '--configs', 0, '--close-configs', 3);
+is $status, 2, 'so is a limit where others have none';
+like $errors, qr/--close-configs needs a limit of configs/, 'which is said';
 
 # The direct solver takes several times as long as the blocked one in each of its configs.
-my $id = decode_json(run(0, @create, '--solvers', 'ConvCpuDirect,ConvDirectTiled', '--configs', 3, '--close-configs', 5,
-                         '--json'))->{id};
-like run(0, 'campaign', 'show', $id), qr/at most 3 configs a job \(0: all\), or 5 within 10 % of the problem's best/,
-    'the campaign says both limits';
-run(0, 'worker', '--embedded', '--sample-seconds', '0.05', '--until-empty');
+my $id = json_of(@create, '--solvers', 'ConvCpuDirect,ConvDirectTiled', '--configs', 3, '--close-configs', 5)->{id};
+like((run('campaign', 'show', $id))[0], qr/at most 3 configs a job \(0: all\), or 5 within 10 % of the problem's best/,
+    'the campaign says both limits');
+is((run('worker', '--embedded', '--sample-seconds', '0.05', '--until-empty'))[2], 0, 'a worker does its jobs');
 
 my %best = split /[|\n]/, sql("SELECT s.name, min(r.median_ms) FROM results r JOIN jobs j ON j.id = r.job_id"
                              . " JOIN solvers s ON s.id = j.solver_id WHERE r.rank = 0 GROUP BY 1");

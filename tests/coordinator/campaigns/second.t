@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use JSON::PP qw(decode_json);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder $patience finish);
+use ScratchProgram qw($program $folder $patience finish sql);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -15,14 +15,6 @@ sub run {
     my $output = qx(timeout $patience '$program' @words 2>'$folder/errors');
     is $? >> 8, $expected, "'@words[0, 1]' ends with $expected" or diag $output, qx(cat '$folder/errors');
     return $output;
-}
-
-sub sql {
-    my ($text) = @_;
-    open my $psql, '-|', $program, 'db', 'psql', '-qAtc', "SET search_path = skipjack; $text" or die $!;
-    local $/;
-    my $answer = <$psql> // '';
-    return $answer =~ s/\n\z//r;
 }
 
 my @worker = ('worker', '--embedded', '--sample-seconds', '0.05');

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use JSON::PP qw(decode_json);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder $patience write_file read_file);
+use ScratchProgram qw($program $folder $patience write_file read_file sql);
 use Test::More;
 
 sub run {
@@ -14,14 +14,6 @@ sub run {
     my $output = qx(timeout $patience '$program' @words 2>'$folder/errors');
     is $? >> 8, $expected, "'@words[0, 1]' ends with $expected" or diag $output, read_file("$folder/errors");
     return $output;
-}
-
-sub sql {
-    my ($text) = @_;
-    open my $psql, '-|', $program, 'db', 'psql', '-qAtc', "SET search_path = skipjack; $text" or die $!;
-    local $/;
-    my $answer = <$psql> // '';
-    return $answer =~ s/\n\z//r;
 }
 
 sub usage {

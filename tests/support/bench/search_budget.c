@@ -212,8 +212,7 @@ void search_budget_print(const char *set, const GPtrArray *spaces, int draws)
         printf("\n%-14d", budgets[b] * network->searched.job_count);
         for (gsize r = 0; r < G_N_ELEMENTS(rules); r++)
             printf("  %6.3f (%6.3f) %5.1f %%", sums[b][r].ratio / draws, worst[b][r],
-                   100 * sums[b][r].seconds / draws /
-                       searched_jobs_whole_seconds(&network->searched));
+                   100 * sums[b][r].seconds / draws / network->searched.whole_seconds);
     }
     printf("\n");
     searched_jobs_clear(&network->searched);

@@ -109,12 +109,12 @@ static struct outcome_of_rule compare(const struct searched_jobs *searched, int 
     return found;
 }
 
-static void print_rule(const struct searched_jobs *searched, const struct rule *rule, int seeds)
+static void print_rule(struct searched_jobs *searched, const struct rule *rule, int seeds)
 {
-    g_autofree double *winners = g_new(double, seeds *SEARCHED_PROBLEMS_MAX);
+    g_autofree double *winners = g_new(double, (gsize)seeds *SEARCHED_PROBLEMS_MAX);
     struct cost cost = {0};
     for (int seed = 0; seed < seeds; seed++) {
-        searched_jobs_take((struct searched_jobs *)searched, seed);
+        searched_jobs_take(searched, seed);
         run_campaign(searched, rule, &winners[seed * SEARCHED_PROBLEMS_MAX], &cost);
     }
     struct outcome_of_rule found = compare(searched, seeds, winners);
@@ -123,7 +123,7 @@ static void print_rule(const struct searched_jobs *searched, const struct rule *
             ? g_strdup_printf("%d, to %.2f %d", rule->configs, rule->close, rule->close_configs)
             : g_strdup_printf("%d", rule->configs);
     printf("%-20s %10.0f %10.1f %10.1f %10.2f %10.1f\n", name, cost.tries / seeds,
-           100 * cost.seconds / seeds / searched_jobs_whole_seconds(searched), 100 * found.agreeing,
+           100 * cost.seconds / seeds / searched->whole_seconds, 100 * found.agreeing,
            100 * (exp(found.loss) - 1), 100 * (exp(found.worst) - 1));
     fflush(stdout);
 }

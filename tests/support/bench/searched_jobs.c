@@ -46,6 +46,14 @@ static GPtrArray *search_space(const struct recorded_space *space, int seeds, in
     return replay_seeds(&setup, seeds);
 }
 
+static double seconds_of(const struct recorded_space *space)
+{
+    double seconds = 0;
+    for (guint i = 0; i < space->configs->len; i++)
+        seconds += g_array_index(space->configs, struct recorded_config, i).seconds;
+    return seconds;
+}
+
 void searched_jobs_init(struct searched_jobs *searched, const GPtrArray *spaces, int seeds,
                         int tries)
 {
@@ -55,8 +63,10 @@ void searched_jobs_init(struct searched_jobs *searched, const GPtrArray *spaces,
         .spaces = spaces,
         .runs = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref),
     };
-    for (guint i = 0; i < spaces->len; i++)
+    for (guint i = 0; i < spaces->len; i++) {
         g_ptr_array_add(searched->runs, search_space(spaces->pdata[i], seeds, tries));
+        searched->whole_seconds += seconds_of(spaces->pdata[i]);
+    }
     set_problems(searched);
 }
 
@@ -78,17 +88,6 @@ static void set_job(const struct recorded_space *space, const struct replay_run 
         job->true_ms[i] = config->time_ms;
         job->seconds[i] = config->seconds;
     }
-}
-
-double searched_jobs_whole_seconds(const struct searched_jobs *searched)
-{
-    double seconds = 0;
-    for (guint s = 0; s < searched->spaces->len; s++) {
-        const struct recorded_space *space = searched->spaces->pdata[s];
-        for (guint i = 0; i < space->configs->len; i++)
-            seconds += g_array_index(space->configs, struct recorded_config, i).seconds;
-    }
-    return seconds;
 }
 
 void searched_jobs_take(struct searched_jobs *searched, int seed)

@@ -25,7 +25,8 @@ struct searched_jobs {
     double optima
         [SEARCHED_PROBLEMS_MAX]; /* the shortest recorded time of each problem, by any solver */
     const GPtrArray *spaces;
-    GPtrArray *runs; /* for each space the runs of all seeds */
+    GPtrArray *runs;      /* for each space the runs of all seeds */
+    double whole_seconds; /* what all configs of all spaces took, recorded */
 };
 
 /* Searches each space (struct recorded_space *) with the seeds from 0 on, up to so many tries, at most
@@ -35,9 +36,6 @@ void searched_jobs_init(struct searched_jobs *searched, const GPtrArray *spaces,
 void searched_jobs_clear(struct searched_jobs *searched);
 /* Sets the tries of each job to those of this seed. */
 void searched_jobs_take(struct searched_jobs *searched, int seed);
-
-/* Returns the recorded seconds of all configs of all spaces. */
-double searched_jobs_whole_seconds(const struct searched_jobs *searched);
 
 /* The shortest of the job's first `tries` recorded times; INFINITY if all failed. */
 double searched_job_best(const struct searched_job *job, int tries);
